@@ -1,0 +1,153 @@
+//! What went wrong on the wire, read from an error's source chain.
+//!
+//! A client's error is a chain of wrappers around the one link that knows. [`Fault::read`] walks it from the outside in,
+//! by type and never by text, and stops at the first link that says something. It answers three questions:
+//!
+//! - **What kind?** One of a closed list, [`FaultKind`], the names that policies and contracts use.
+//! - **Was the request provably never processed?** ([`Fault::is_unsent`]) Such a request may be repeated whatever its
+//!   method ([RFC 9110, 9.2.2]). Proof is the client's own word alone:
+//!
+//!   | proof | why |
+//!   | --- | --- |
+//!   | hyper-util's client failed to connect | no connection, no request |
+//!   | hyper cancelled it, or had closed the connection before taking it | it never left the queue |
+//!   | the peer reset its stream with `REFUSED_STREAM` | [RFC 9113, 8.7] |
+//!   | the peer's `GOAWAY` left its stream out | [RFC 9113, 6.8] |
+//!
+//!   A connection that closes or resets after the request was written proves nothing, on a reused connection neither,
+//!   and an `io::Error` found in anybody else's error proves nothing whatever it says.
+//! - **Is it useless to repeat?** ([`Fault::is_permanent`]) A rejected certificate stays rejected.
+//!
+//! # What cannot be told
+//!
+//! - *Which request* a proof is about. It speaks of the last request that the inner client sent. A layer below that
+//!   sends several for one (redirects, an authentication handshake) must pass only the first one's error as its own;
+//!   that is why a redirect layer belongs outside a retry.
+//! - A name that does not exist from a resolver that is down, and a lookup at all where the connector is not
+//!   hyper-util's: these are [`FaultKind::Connect`]. So is a lookup that fails with an error of the operating system.
+//! - A verdict of a TLS library other than rustls. A connect failure that shows no cause in the network (an I/O error, a
+//!   timeout, a failed lookup) is permanent, whether it was the scheme, the certificate or a connector's own refusal.
+//! - A stream within a `GOAWAY`'s last id, whose connection then closes: h2 reports a broken pipe, and the reason is lost.
+//! - Pointers: through `Arc` and `Box` of a client's error this module looks, through `Rc` or a lock it does not.
+//!
+//! [RFC 9110, 9.2.2]: https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2
+//! [RFC 9113, 6.8]: https://www.rfc-editor.org/rfc/rfc9113#section-6.8
+//! [RFC 9113, 8.7]: https://www.rfc-editor.org/rfc/rfc9113#section-8.7
+
+mod chain;
+mod kind;
+mod system;
+mod tls;
+
+#[cfg(feature = "hyper")]
+mod client;
+#[cfg(feature = "hyper")]
+mod connect;
+#[cfg(feature = "hyper")]
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+use std::error::Error;
+
+use chain::{Link, Links};
+
+pub use kind::{FaultKind, UnknownFaultKind};
+
+/// What went wrong with one attempt, as far as the error proves it.
+///
+/// Small and `Copy`, so that it outlives the error. Only [`Fault::read`] can say that a request was never sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    kind: FaultKind,
+    unsent: bool,
+    permanent: bool,
+    calm: bool,
+}
+
+impl Fault {
+    /// Reads an error and what lies beneath it.
+    ///
+    /// Wrappers that this crate does not know (a middleware's error, reqwest's, a buffer's) are looked through. At most
+    /// 32 links are read, so an endless chain ends as [`FaultKind::Unclassified`].
+    pub fn read(error: &(dyn Error + 'static)) -> Fault {
+        let mut links = Links::of(error);
+        while let Some(link) = links.next() {
+            if let Some(fault) = read_link(link, &links) {
+                return fault;
+            }
+        }
+        Fault::of(FaultKind::Unclassified)
+    }
+
+    /// A fault of this kind, of unknown reach and not permanent: for the tests of a policy.
+    pub const fn of(kind: FaultKind) -> Fault {
+        Fault { kind, unsent: false, permanent: false, calm: false }
+    }
+
+    /// What failed.
+    pub const fn kind(&self) -> FaultKind {
+        self.kind
+    }
+
+    /// Whether the request was provably never processed: it may be repeated whatever its method.
+    ///
+    /// `false` does not mean that it was processed: it means that nobody knows.
+    pub const fn is_unsent(&self) -> bool {
+        self.unsent
+    }
+
+    /// Whether repeating is useless: a rejected certificate, an unsupported scheme, a malformed request, the caller's
+    /// own body failing.
+    pub const fn is_permanent(&self) -> bool {
+        self.permanent
+    }
+
+    /// Whether the peer asked for less load: `ENHANCE_YOUR_CALM` ([RFC 9113, 7]). Such a request waits before it is
+    /// repeated, even where it was provably not processed.
+    ///
+    /// [RFC 9113, 7]: https://www.rfc-editor.org/rfc/rfc9113#section-7
+    pub const fn asks_calm(&self) -> bool {
+        self.calm
+    }
+
+    /// The attempt's own timer fired. The request may have arrived, so nothing is proved.
+    pub(crate) const fn attempt_timeout() -> Fault {
+        Fault::of(FaultKind::Timeout)
+    }
+
+    /// The response's body failed, after its head had arrived.
+    ///
+    /// Whatever the error says, the request was processed, so no proof survives; a stall stays a timeout.
+    pub(crate) fn body_failed(error: &(dyn Error + 'static)) -> Fault {
+        let fault = Fault::read(error);
+        let kind = match fault.kind {
+            FaultKind::Timeout => FaultKind::Timeout,
+            _ => FaultKind::Body,
+        };
+        Fault { kind, unsent: false, ..fault }
+    }
+
+    /// Repeating cannot help.
+    pub(crate) const fn permanently(self) -> Fault {
+        Fault { permanent: true, ..self }
+    }
+
+    /// For the readers of the client's own errors beneath this module, and for nobody else.
+    #[cfg(feature = "hyper")]
+    const fn proved_unsent(self) -> Fault {
+        Fault { unsent: true, ..self }
+    }
+}
+
+/// What one link says; `None` where it only wraps what lies beneath.
+fn read_link(link: Link<'_>, beneath: &Links<'_>) -> Option<Fault> {
+    #[cfg(feature = "hyper")]
+    if let Some(reading) = client::read(link, beneath) {
+        return reading;
+    }
+    #[cfg(not(feature = "hyper"))]
+    let _ = beneath;
+    tls::read(link).or_else(|| system::read(link))
+}

@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod deadline;
+mod error;
+mod fault;
+mod observe;
+pub mod policy;
+mod redact;
+pub mod retry;
+pub mod timeout;
+
+pub use deadline::Deadline;
+pub use error::{AttemptTimedOut, Error};
+pub use fault::{Fault, FaultKind, UnknownFaultKind};
+pub use policy::{
+    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Jitter, Outcome, Plan, Policy, PolicyError, Reach,
+    RequestHead, RequestOptions, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
+};
+pub use retry::{
+    AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,
+    attempt_number, detach,
+};
+pub use timeout::TimeoutLayer;
+
+/// Any error, boxed: what tower, hyper and this crate pass around.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

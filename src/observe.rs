@@ -1,0 +1,163 @@
+//! The one place that emits events.
+//!
+//! All under the target `redial`, with the fields that `DESIGN` of the crate docs lists: `provider`, `operation`,
+//! `attempt`, `max_attempts`, `outcome`, `error.type`, `http.response.status_code`, `wait_ms`, `stop`. Levels follow
+//! S16: DEBUG for an attempt that will be repeated, INFO for success after a retry, one ERROR for a final failure of
+//! what should have worked, DEBUG for a cancelled call. Targets are logged without userinfo and query, and neither
+//! headers nor a foreign error's text are.
+
+use std::time::Duration;
+
+use http::{Method, Uri};
+use tracing::{Level, event};
+
+use crate::{
+    policy::{Class, Plan, StopReason, operation::Operation},
+    redact::{Redacted, Target},
+    retry::{AttemptOutcome, AttemptReport, CallReport},
+};
+
+const TARGET: &str = "redial";
+
+/// The request an event is about.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) method: &'a Method,
+    pub(crate) uri: &'a Uri,
+}
+
+/// One event about a call, with the fields that all of them have.
+macro_rules! call_event {
+    ($level:expr, $about:expr, { $($field:tt)* }, $message:literal) => {
+        event!(
+            target: TARGET,
+            $level,
+            provider = $about.plan.provider(),
+            operation = $about.plan.operation(),
+            max_attempts = $about.plan.max_attempts(),
+            http.request.method = $about.method.as_str(),
+            url = %Target($about.uri),
+            $($field)*
+            $message
+        )
+    };
+}
+
+fn status(outcome: AttemptOutcome) -> Option<u16> {
+    match outcome {
+        AttemptOutcome::Status(status) => Some(status.as_u16()),
+        AttemptOutcome::Fault(_) => None,
+    }
+}
+
+/// `error.type` by the OpenTelemetry conventions: the status code, or a name of low cardinality.
+fn error_type(outcome: AttemptOutcome) -> String {
+    outcome.to_string()
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// An attempt failed and will be repeated.
+pub(crate) fn will_retry(about: About<'_>, attempt: &AttemptReport) {
+    call_event!(Level::DEBUG, about, {
+        attempt = attempt.number,
+        outcome = "transient",
+        error.r#type = error_type(attempt.outcome),
+        http.response.status_code = status(attempt.outcome),
+        wait_ms = attempt.wait.map(millis),
+        held = attempt.held,
+    }, "attempt failed, will be repeated");
+}
+
+/// A call succeeded, though not at the first try.
+pub(crate) fn recovered(about: About<'_>, report: &CallReport) {
+    let attempts = report.attempts().len();
+    call_event!(Level::INFO, about, {
+        attempt = attempts,
+        outcome = "success",
+        http.response.status_code = report.attempts().last().and_then(|last| status(last.outcome)),
+        elapsed_ms = millis(report.elapsed()),
+    }, "succeeded after retry");
+}
+
+/// A call ended without success: ERROR where it should have worked (D33), DEBUG for a business answer.
+pub(crate) fn ended(about: About<'_>, report: &CallReport, class: Class, returns_error: bool) {
+    let last = report.attempts().last();
+    let stop = report.stop().map(StopReason::as_str);
+    macro_rules! ended {
+        ($level:expr, $outcome:expr, $message:literal) => {
+            call_event!($level, about, {
+                attempt = report.attempts().len(),
+                outcome = $outcome,
+                error.r#type = last.map(|last| error_type(last.outcome)),
+                http.response.status_code = last.and_then(|last| status(last.outcome)),
+                elapsed_ms = millis(report.elapsed()),
+                outcome_unknown = report.outcome_unknown(),
+                stop,
+            }, $message)
+        };
+    }
+    match class {
+        Class::Transient => ended!(Level::ERROR, "transient", "failed"),
+        _ if returns_error => ended!(Level::ERROR, "permanent", "failed"),
+        Class::Verify => ended!(Level::DEBUG, "verify", "answered: look before repeating"),
+        Class::Permanent | Class::Success => ended!(Level::DEBUG, "permanent", "answered, and not repeated"),
+    }
+}
+
+/// An outcome that nobody listed (S1).
+pub(crate) fn unclassified(about: About<'_>, attempt: u32, outcome: AttemptOutcome) {
+    call_event!(Level::DEBUG, about, {
+        attempt,
+        outcome = "unclassified",
+        error.r#type = error_type(outcome),
+        http.response.status_code = status(outcome),
+    }, "nobody listed this outcome: not repeated");
+}
+
+/// Where a call was when it was dropped.
+#[derive(Clone, Copy)]
+pub(crate) enum Phase {
+    InFlight,
+    Draining,
+    Waiting,
+    Readying,
+}
+
+/// The caller dropped the call (D35).
+pub(crate) fn cancelled(about: About<'_>, attempt: u32, phase: Phase) {
+    let phase = match phase {
+        Phase::InFlight => "in flight",
+        Phase::Draining => "letting a failed response go",
+        Phase::Waiting => "waiting",
+        Phase::Readying => "waiting for readiness",
+    };
+    call_event!(Level::DEBUG, about, { attempt, outcome = "cancelled", phase, }, "cancelled");
+}
+
+/// A second retry layer was found below on one path (S13).
+pub(crate) fn stacked(plan: &Plan) {
+    event!(
+        target: TARGET,
+        Level::WARN,
+        provider = plan.provider(),
+        operation = plan.operation(),
+        stop = StopReason::Stacked.as_str(),
+        "two `RetryLayer`s on one path: this one sends once and applies nothing of its policy; keep one of them"
+    );
+}
+
+/// A policy was built that is allowed, but probably not meant.
+pub(crate) fn policy_warning(operation: &Operation, warning: &str) {
+    event!(
+        target: TARGET,
+        Level::WARN,
+        provider = &*operation.provider,
+        operation = &*operation.name,
+        "{}",
+        Redacted(warning)
+    );
+}

@@ -1,0 +1,279 @@
+//! How many retries a provider is worth, over all calls: a retry never makes an outage worse.
+//!
+//! Attempts bound one call; a [`Budget`] bounds all of them. It is a bucket of tokens that clones share: one for each
+//! provider, or for each group of calls that should not starve another. A retry is charged when it is **decided**, not
+//! when it is sent, so that a thousand calls that fail at once cannot all be waiting for the same last token; a charge
+//! that is not sent (a deadline, a cancelled call) goes back.
+//!
+//! | setting | earned | a retry costs | no retry while |
+//! | --- | --- | --- | --- |
+//! | [`usual`](Budget::usual) | 0.2 for each first try that succeeds, up to 5 | 1, back if it succeeds | more than 40 % of first tries fail |
+//! | [`aws`](Budget::aws) | 1 for each first try that succeeds, up to 500 | 14 (throttled: 5), back if it succeeds | |
+//! | [`grpc`](Budget::grpc) | `token_ratio` for each success, up to `max_tokens` | each failure costs 1 | half the tokens are gone |
+//! | [`finagle`](Budget::finagle) | `percent` for each first try, for `ttl` | 1 | |
+//!
+//! All are values of [`BudgetSetting`], and of two forms of one budget: a bucket, and Finagle's window, which forgets.
+//! Amounts are exact to a thousandth (integers throughout: a share of 0.6 is never rounded up to "all"), nothing
+//! blocks, nothing allocates per call, and no operation takes longer after an idle week.
+
+mod bucket;
+mod check;
+mod settings;
+mod sync;
+mod ticket;
+mod window;
+
+#[cfg(all(test, redial_loom))]
+mod loom_tests;
+#[cfg(all(test, not(redial_loom)))]
+mod properties;
+#[cfg(all(test, not(redial_loom)))]
+mod tests;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use self::{bucket::Bucket, ticket::Receipt, window::Window};
+pub use self::{
+    check::BudgetError,
+    settings::{BudgetSetting, CloseAbove},
+    ticket::{Charge, Load, Sent},
+};
+
+/// A shared allowance of retries. Clones share it; `Default` is [`usual`](Self::usual).
+///
+/// ```
+/// use redial::policy::budget::Budget;
+///
+/// let budget = Budget::usual();
+/// let same = budget.clone();
+/// assert_eq!(same.level(), 5.0);
+/// assert!(same.is_open());
+/// ```
+#[derive(Clone)]
+pub struct Budget(Arc<Inner>);
+
+struct Inner {
+    form: Form,
+    /// For `Debug`; `None` for an unlimited budget.
+    setting: Option<BudgetSetting>,
+}
+
+enum Form {
+    Bucket(Bucket),
+    Window(Window),
+    Unlimited { reason: String },
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::usual()
+    }
+}
+
+impl Budget {
+    /// The setting to start with: five retries, one more for each five first tries that succeed, a retry's own cost
+    /// back when it succeeds, and none at all while the moving share of failed first tries (weight 0.05) is above 40 %.
+    ///
+    /// Single failures at random give their tokens back, so they are always retried. In an outage no first try
+    /// succeeds and no retry does: five retries and it is over. A brown-out lies between; there the share decides, since
+    /// retries that succeed now and then would pay for ever more of them. A new process starts with a full bucket and a
+    /// share of zero, so its first failure is retried; no clock is involved, so a client with one call in ten seconds
+    /// is treated as one with a thousand.
+    pub fn usual() -> Self {
+        Self::build(BudgetSetting::usual(), Instant::now)
+    }
+
+    /// A budget by any setting.
+    ///
+    /// # Errors
+    ///
+    /// When a value is `NaN`, infinite, negative, too fine or out of its range, or contradicts another; the error names
+    /// each of them.
+    pub fn custom(setting: BudgetSetting) -> Result<Self, BudgetError> {
+        check::check(&setting)?;
+        Ok(Self::build(setting, Instant::now))
+    }
+
+    /// The AWS SDKs' standard retry mode, version 2.1: 500 tokens, 14 for a retry, 5 for one after throttling, 1 earned
+    /// by a first try that succeeds, and a retry's own cost back when it succeeds.
+    ///
+    /// Source: the retry behavior page of the AWS SDKs and Tools Reference Guide, and the SDKs' own tests for 2.1.
+    pub fn aws() -> Self {
+        Self::aws_with_capacity(500)
+    }
+
+    /// [`aws`](Self::aws) with another number of tokens; with fewer than 5, nothing is ever retried.
+    pub fn aws_with_capacity(capacity: u32) -> Self {
+        Self::build(BudgetSetting::aws(capacity), Instant::now)
+    }
+
+    /// gRPC's retry throttling: each failure takes a token, each success brings `token_ratio`, and retries are made
+    /// while more than half of `max_tokens` is there. A retry itself costs nothing.
+    ///
+    /// `max_tokens` is above 0 and at most 1000, `token_ratio` is above 0; digits after the third decimal are ignored.
+    ///
+    /// Source: gRPC proposal A6 (client retries), "Throttling Retry Attempts and Hedged RPCs".
+    ///
+    /// # Errors
+    ///
+    /// When a number is out of its range.
+    pub fn grpc(max_tokens: f64, token_ratio: f64) -> Result<Self, BudgetError> {
+        check::check_grpc(max_tokens, token_ratio)?;
+        Self::custom(BudgetSetting::grpc(max_tokens, token_ratio))
+    }
+
+    /// Finagle's `RetryBudget`: `percent` retries for each first try (0.2 is one in five, at most 1000) and
+    /// `min_per_second` beside them, over the last `ttl` (1 to 60 s). Its own default is 10 s, 10 per second, 0.2.
+    ///
+    /// `min_per_second` is per client, and whatever the share says: ten a second from each of a thousand clients are
+    /// ten thousand. For low-rate clients it is the whole rule.
+    ///
+    /// Source: `com.twitter.finagle.service.RetryBudget`.
+    ///
+    /// # Errors
+    ///
+    /// When `ttl` or `percent` is out of its range.
+    pub fn finagle(ttl: Duration, min_per_second: u32, percent: f64) -> Result<Self, BudgetError> {
+        Self::custom(BudgetSetting::finagle(ttl, min_per_second, percent))
+    }
+
+    /// No budget at all, for the written reason: every retry that the policy allows is made, in an outage too.
+    pub fn unlimited(reason: impl Into<String>) -> Self {
+        Self(Arc::new(Inner { form: Form::Unlimited { reason: reason.into() }, setting: None }))
+    }
+
+    /// The tokens that are there now, never below zero; infinite if unlimited.
+    pub fn level(&self) -> f64 {
+        self.level_by(Instant::now)
+    }
+
+    /// Whether a retry would be granted now.
+    pub fn is_open(&self) -> bool {
+        self.is_open_by(Instant::now)
+    }
+
+    /// The reason written for an unlimited budget.
+    pub fn reason(&self) -> Option<&str> {
+        match &self.0.form {
+            Form::Unlimited { reason } => Some(reason),
+            Form::Bucket(_) | Form::Window(_) => None,
+        }
+    }
+
+    /// What this budget was built from; `None` if unlimited.
+    pub fn setting(&self) -> Option<&BudgetSetting> {
+        self.0.setting.as_ref()
+    }
+
+    fn build(setting: BudgetSetting, now: impl FnOnce() -> Instant) -> Self {
+        let form = match setting.window {
+            Some(ttl) => Form::Window(Window::new(&setting, ttl, now())),
+            None => Form::Bucket(Bucket::new(&setting, now)),
+        };
+        Self(Arc::new(Inner { form, setting: Some(setting) }))
+    }
+}
+
+/// The engine's side. Each operation has a form `_at`, for a clock that is not tokio's; `now` is called only by a budget
+/// that time changes (a refill, a window).
+#[doc(hidden)]
+impl Budget {
+    /// [`custom`](Self::custom), started at `now`.
+    pub fn custom_at(setting: BudgetSetting, now: Instant) -> Result<Self, BudgetError> {
+        check::check(&setting)?;
+        Ok(Self::build(setting, || now))
+    }
+
+    /// Records a first try: `true` where the provider did its work (a business answer too), `false` for a failure that
+    /// is transient. Others say nothing about the provider and are not recorded.
+    #[inline]
+    pub fn first_try(&self, succeeded: bool) {
+        self.first_try_by(succeeded, Instant::now);
+    }
+
+    /// [`first_try`](Self::first_try), as of `now`.
+    pub fn first_try_at(&self, succeeded: bool, now: Instant) {
+        self.first_try_by(succeeded, || now);
+    }
+
+    /// Takes what a retry costs. `None`: spent, or closed.
+    pub fn charge(&self, load: Load) -> Option<Charge> {
+        self.charge_by(load, Instant::now)
+    }
+
+    /// [`charge`](Self::charge), as of `now`.
+    pub fn charge_at(&self, load: Load, now: Instant) -> Option<Charge> {
+        self.charge_by(load, || now)
+    }
+
+    /// [`level`](Self::level), as of `now`.
+    pub fn level_at(&self, now: Instant) -> f64 {
+        self.level_by(|| now)
+    }
+
+    /// [`is_open`](Self::is_open), as of `now`.
+    pub fn is_open_at(&self, now: Instant) -> bool {
+        self.is_open_by(|| now)
+    }
+
+    #[inline]
+    fn first_try_by(&self, succeeded: bool, now: impl FnOnce() -> Instant) {
+        match &self.0.form {
+            Form::Bucket(bucket) => bucket.first_try(succeeded, bucket.brought(now)),
+            Form::Window(window) => window.first_try(window.slice(now())),
+            Form::Unlimited { .. } => {}
+        }
+    }
+
+    fn charge_by(&self, load: Load, now: impl FnOnce() -> Instant) -> Option<Charge> {
+        let receipt = match &self.0.form {
+            Form::Bucket(bucket) => Receipt::Tokens(bucket.charge(load, bucket.brought(now))?),
+            Form::Window(window) => Receipt::Slice(window.charge(window.slice(now()))?),
+            Form::Unlimited { .. } => Receipt::Nothing,
+        };
+        Some(Charge::new(self.clone(), receipt))
+    }
+
+    fn refund(&self, receipt: Receipt, now: impl FnOnce() -> Instant) {
+        match (&self.0.form, receipt) {
+            (Form::Bucket(bucket), Receipt::Tokens(cost)) => bucket.refund(cost, bucket.brought(now)),
+            (Form::Window(window), Receipt::Slice(slice)) => window.refund(slice),
+            _ => {}
+        }
+    }
+
+    fn retried(&self, succeeded: bool, receipt: Receipt, now: impl FnOnce() -> Instant) {
+        if let (Form::Bucket(bucket), Receipt::Tokens(cost)) = (&self.0.form, receipt) {
+            bucket.retried(succeeded, cost, bucket.brought(now));
+        }
+    }
+
+    fn level_by(&self, now: impl FnOnce() -> Instant) -> f64 {
+        match &self.0.form {
+            Form::Bucket(bucket) => bucket.level(bucket.brought(now)) as f64 / 1000.0,
+            Form::Window(window) => window.level(window.slice(now())),
+            Form::Unlimited { .. } => f64::INFINITY,
+        }
+    }
+
+    fn is_open_by(&self, now: impl FnOnce() -> Instant) -> bool {
+        match &self.0.form {
+            Form::Bucket(bucket) => bucket.is_open(bucket.brought(now)),
+            Form::Window(window) => window.is_open(window.slice(now())),
+            Form::Unlimited { .. } => true,
+        }
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Budget");
+        match (&self.0.setting, self.reason()) {
+            (Some(setting), _) => out.field("setting", setting),
+            (None, reason) => out.field("unlimited", &reason.unwrap_or_default()),
+        };
+        out.field("level", &self.level()).field("open", &self.is_open()).finish()
+    }
+}

@@ -1,0 +1,185 @@
+//! What a policy was built from: one operation of one provider.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use http::{HeaderName, Method};
+use rand::Rng;
+use tokio::time::Instant;
+
+use super::{
+    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Outcome, Plan, RequestHead, RequestOptions,
+    Timeouts, Transient, Verdict, WaitHeader, dice::Dice, retry_after,
+};
+use crate::fault::Fault;
+
+/// An override of verdicts, as given to [`StandardPolicyBuilder::judge_with`](super::StandardPolicyBuilder).
+pub(crate) type JudgeFn = dyn Fn(&Plan, &Outcome<'_>, Verdict) -> Verdict + Send + Sync;
+
+/// Everything a built policy knows. Shared by its clones and by every plan it makes.
+pub(crate) struct Operation {
+    pub(crate) provider: Box<str>,
+    pub(crate) name: Box<str>,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) max_attempts: u32,
+    pub(crate) backoff: Backoff,
+    pub(crate) budget: Budget,
+    pub(crate) hold: Hold,
+    pub(crate) hold_scope: HoldScope,
+    pub(crate) transient: Transient,
+    pub(crate) business: Vec<u16>,
+    pub(crate) key_header: HeaderName,
+    pub(crate) preconditions: Vec<HeaderName>,
+    pub(crate) stated: Option<Arc<str>>,
+    pub(crate) not_idempotent: Vec<Method>,
+    pub(crate) longest_server_wait: Duration,
+    pub(crate) wait_headers: Vec<WaitHeader>,
+    pub(crate) should_retry_header: Option<HeaderName>,
+    pub(crate) clock: Clock,
+    pub(crate) seed: Option<u64>,
+    /// How many waits were rolled, where a seed fixes them.
+    pub(crate) calls: AtomicU64,
+    pub(crate) judge: Option<Arc<JudgeFn>>,
+}
+
+impl Operation {
+    pub(crate) fn plan(self: &Arc<Self>, head: &RequestHead<'_>) -> Plan {
+        let plan = Plan {
+            operation: Arc::clone(self),
+            timeouts: self.timeouts,
+            max_attempts: self.max_attempts,
+            evidence: self.evidence(head),
+        };
+        match head.extensions().get::<RequestOptions>() {
+            Some(options) => options.apply(plan),
+            None => plan,
+        }
+    }
+
+    /// Why repeating this request is safe, if anything says so (S7).
+    fn evidence(&self, head: &RequestHead<'_>) -> Option<Evidence> {
+        if Evidence::by_method(head.method()) && !self.not_idempotent.contains(head.method()) {
+            return Some(Evidence::Method);
+        }
+        let filled = |name| head.headers().get(name).is_some_and(|value| !value.as_bytes().trim_ascii().is_empty());
+        if filled(&self.key_header) {
+            return Some(Evidence::Key);
+        }
+        if self.preconditions.iter().any(filled) {
+            return Some(Evidence::Precondition);
+        }
+        self.stated.clone().map(Evidence::Stated)
+    }
+
+    pub(crate) fn judge(&self, plan: &Plan, outcome: &Outcome<'_>) -> Verdict {
+        let verdict = match outcome.fault() {
+            Some(fault) => self.judge_fault(fault),
+            None => self.judge_answer(outcome),
+        };
+        let verdict = self.heed(verdict, outcome);
+        match &self.judge {
+            Some(judge) => self.heed(judge(plan, outcome, verdict), outcome),
+            None => verdict,
+        }
+    }
+
+    fn judge_answer(&self, outcome: &Outcome<'_>) -> Verdict {
+        let Some(status) = outcome.status() else { return Verdict::unclassified() };
+        let code = status.as_u16();
+        if self.transient.has_status(code) {
+            let verdict = match self.transient.rejected_because(status) {
+                Some(documented) => Verdict::rejected(documented),
+                None => Verdict::transient(),
+            };
+            return match self.told(outcome) {
+                Some(false) => verdict.with_hint(Hint::never()),
+                _ => verdict,
+            };
+        }
+        match code {
+            0..400 => Verdict::success(),
+            // The server's word makes an unlisted failure transient, and gives no evidence (D19).
+            _ if self.told(outcome) == Some(true) => Verdict::transient(),
+            _ if self.business.contains(&code) => Verdict::permanent(),
+            _ => Verdict::unclassified(),
+        }
+    }
+
+    /// What the provider's own "should retry" header says, where the policy names one.
+    fn told(&self, outcome: &Outcome<'_>) -> Option<bool> {
+        match outcome.headers()?.get(self.should_retry_header.as_ref()?)?.as_bytes() {
+            b"true" => Some(true),
+            b"false" => Some(false),
+            _ => None,
+        }
+    }
+
+    fn judge_fault(&self, fault: Fault) -> Verdict {
+        if fault.is_permanent() {
+            Verdict::permanent()
+        } else if self.transient.has_fault(fault.kind()) {
+            Verdict::transient()
+        } else {
+            Verdict::unclassified()
+        }
+    }
+
+    /// Whoever judged: a transient failure is repeated no earlier than its answer said (S17), a redirect's
+    /// `Retry-After` excepted (D8).
+    pub(crate) fn heed(&self, verdict: Verdict, outcome: &Outcome<'_>) -> Verdict {
+        let redirect = outcome.status().is_some_and(|status| status.is_redirection());
+        let Some(headers) = outcome.headers().filter(|_| verdict.class() == Class::Transient && !redirect) else {
+            return verdict;
+        };
+        let now = self.clock.now();
+        let asked = retry_after::first_wait(&self.wait_headers, headers, now);
+        let hint = verdict.hint();
+        verdict.with_hint(Hint { wait: hint.wait.max(asked), ..hint })
+    }
+
+    /// How long other calls' answers hold this one, before this verdict is added to what holds the others.
+    pub(crate) fn held_for(&self, verdict: &Verdict, now: Instant) -> Option<Duration> {
+        if self.hold_scope == HoldScope::None {
+            return None;
+        }
+        let hold = self.hold.remaining(now);
+        if let (Some(_), Some(wait)) = (verdict.rejected_because(), verdict.hint().wait) {
+            self.hold.extend(now, wait);
+        }
+        hold
+    }
+
+    /// The dice of one wait.
+    pub(crate) fn dice(&self) -> Dice {
+        let call = if self.seed.is_some() { self.calls.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        Dice::of_call(self.seed, call)
+    }
+
+    /// The wait where `asked` was asked for: never shorter, and spread, so that those who were told the same do not
+    /// come back together; but the spread takes at most half of the time that would be left.
+    pub(crate) fn spread(&self, own: Duration, asked: Duration, left: Duration, dice: &mut Dice) -> Duration {
+        let least = own.max(asked);
+        let most = least + left.saturating_sub(least) / 2;
+        self.backoff.heed(own, asked, dice.next_u64()).min(most)
+    }
+}
+
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operation")
+            .field("provider", &self.provider)
+            .field("name", &self.name)
+            .field("timeouts", &self.timeouts)
+            .field("max_attempts", &self.max_attempts)
+            .field("backoff", &self.backoff)
+            .field("budget", &self.budget)
+            .field("transient", &self.transient)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,267 @@
+//! What a policy is shown, and what it answers.
+
+use std::{borrow::Cow, error::Error as StdError, time::Duration};
+
+use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri};
+
+use crate::fault::Fault;
+
+/// A request's head, as a policy sees it before the first attempt.
+#[derive(Clone, Copy)]
+pub struct RequestHead<'a> {
+    method: &'a Method,
+    uri: &'a Uri,
+    headers: &'a HeaderMap,
+    extensions: &'a Extensions,
+}
+
+impl<'a> RequestHead<'a> {
+    /// The head of this request. Useful in the tests of a policy.
+    pub fn of<B>(request: &'a Request<B>) -> Self {
+        RequestHead {
+            method: request.method(),
+            uri: request.uri(),
+            headers: request.headers(),
+            extensions: request.extensions(),
+        }
+    }
+
+    /// The method.
+    pub fn method(&self) -> &'a Method {
+        self.method
+    }
+
+    /// The target. May hold secrets in its query and userinfo: do not log it.
+    pub fn uri(&self) -> &'a Uri {
+        self.uri
+    }
+
+    /// The headers. May hold credentials: do not log them.
+    pub fn headers(&self) -> &'a HeaderMap {
+        self.headers
+    }
+
+    /// What the caller put into the request's extensions.
+    pub fn extensions(&self) -> &'a Extensions {
+        self.extensions
+    }
+}
+
+impl std::fmt::Debug for RequestHead<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Neither target nor headers: both may hold secrets.
+        f.debug_struct("RequestHead").field("method", self.method).finish_non_exhaustive()
+    }
+}
+
+/// How one attempt ended: with a response head, or with an error.
+pub struct Outcome<'a> {
+    what: What<'a>,
+    attempt: u32,
+    earlier_unknown: bool,
+}
+
+enum What<'a> {
+    Answer(StatusCode, &'a HeaderMap),
+    Failed(&'a (dyn StdError + 'static), Fault),
+}
+
+impl<'a> Outcome<'a> {
+    /// An answer to the first attempt. Useful in the tests of a policy.
+    pub fn answer(status: StatusCode, headers: &'a HeaderMap) -> Self {
+        Outcome { what: What::Answer(status, headers), attempt: 1, earlier_unknown: false }
+    }
+
+    /// A first attempt that failed without an answer. Useful in the tests of a policy.
+    pub fn failed(error: &'a (dyn StdError + 'static)) -> Self {
+        Self::failed_as(error, Fault::read(error))
+    }
+
+    pub(crate) fn failed_as(error: &'a (dyn StdError + 'static), fault: Fault) -> Self {
+        Outcome { what: What::Failed(error, fault), attempt: 1, earlier_unknown: false }
+    }
+
+    /// The same outcome of a later attempt. `earlier_unknown`: an earlier attempt of this call may have worked.
+    pub fn of_attempt(mut self, attempt: u32, earlier_unknown: bool) -> Self {
+        self.attempt = attempt;
+        self.earlier_unknown = earlier_unknown;
+        self
+    }
+
+    /// The answer's status, where there is an answer.
+    pub fn status(&self) -> Option<StatusCode> {
+        match self.what {
+            What::Answer(status, _) => Some(status),
+            What::Failed(..) => None,
+        }
+    }
+
+    /// The answer's headers, where there is an answer.
+    pub fn headers(&self) -> Option<&'a HeaderMap> {
+        match self.what {
+            What::Answer(_, headers) => Some(headers),
+            What::Failed(..) => None,
+        }
+    }
+
+    /// The client's error, where there is no answer.
+    pub fn error(&self) -> Option<&'a (dyn StdError + 'static)> {
+        match self.what {
+            What::Answer(..) => None,
+            What::Failed(error, _) => Some(error),
+        }
+    }
+
+    /// What went wrong on the wire, where there is no answer.
+    pub fn fault(&self) -> Option<Fault> {
+        match self.what {
+            What::Answer(..) => None,
+            What::Failed(_, fault) => Some(fault),
+        }
+    }
+
+    /// Which attempt this was; the first is 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Whether an earlier attempt of this call may have taken effect: its answer was lost or does not say.
+    pub fn earlier_unknown(&self) -> bool {
+        self.earlier_unknown
+    }
+}
+
+impl std::fmt::Debug for Outcome<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("Outcome");
+        match &self.what {
+            What::Answer(status, _) => out.field("status", status),
+            What::Failed(_, fault) => out.field("fault", &fault.kind()),
+        };
+        out.field("attempt", &self.attempt).finish_non_exhaustive()
+    }
+}
+
+/// How far a failed request got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reach {
+    /// It provably never reached processing: read from the client's error, never claimed by a policy.
+    NotSent,
+    /// It was answered, and the provider documents that this answer means "not processed".
+    Rejected,
+    /// It may have taken effect.
+    Unknown,
+    /// It was answered, and the answer says what became of it.
+    Answered,
+}
+
+/// What the server asked for beside its status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Hint {
+    /// Not to be repeated earlier than this, counted from the answer's arrival.
+    pub wait: Option<Duration>,
+    /// `Some(false)`: the server said not to repeat, whatever the status.
+    pub retry: Option<bool>,
+}
+
+impl Hint {
+    /// The server asked to wait this long.
+    pub fn wait(wait: Duration) -> Self {
+        Hint { wait: Some(wait), retry: None }
+    }
+
+    /// The server said in so many words that this is not to be repeated.
+    pub fn never() -> Self {
+        Hint { wait: None, retry: Some(false) }
+    }
+}
+
+/// The kinds of verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Class {
+    /// What the caller asked for.
+    Success,
+    /// A failure that a repeat would not mend, or that nobody listed: final.
+    Permanent,
+    /// A failure that passes: a candidate for a repeat, no more.
+    Transient,
+    /// Final, and the caller looks before repeating: an earlier attempt may have worked.
+    Verify,
+}
+
+/// What an outcome means, as a policy judges it.
+///
+/// There is deliberately no way to say "never sent" here: that is read from the client's error alone (D13).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    class: Class,
+    rejected: Option<Cow<'static, str>>,
+    hint: Hint,
+    listed: bool,
+}
+
+impl Verdict {
+    const fn of(class: Class, listed: bool) -> Self {
+        Verdict { class, rejected: None, hint: Hint { wait: None, retry: None }, listed }
+    }
+
+    /// What the caller asked for.
+    pub const fn success() -> Self {
+        Self::of(Class::Success, true)
+    }
+
+    /// Final: a business answer, a validation error, a refusal.
+    pub const fn permanent() -> Self {
+        Self::of(Class::Permanent, true)
+    }
+
+    /// Final because nobody listed it (S1). Counted, so that the list can be mended.
+    pub const fn unclassified() -> Self {
+        Self::of(Class::Permanent, false)
+    }
+
+    /// Passing: a repeat may be considered. The request may have taken effect, so evidence is needed.
+    pub const fn transient() -> Self {
+        Self::of(Class::Transient, true)
+    }
+
+    /// Passing, and documented by the provider to mean "not processed", so that no evidence is needed. The reason
+    /// says where that is documented.
+    pub fn rejected(reason: impl Into<Cow<'static, str>>) -> Self {
+        Verdict { rejected: Some(reason.into()), ..Self::transient() }
+    }
+
+    /// Final; the caller looks before repeating.
+    pub const fn verify() -> Self {
+        Self::of(Class::Verify, true)
+    }
+
+    /// The same verdict with what the server asked for.
+    pub fn with_hint(mut self, hint: Hint) -> Self {
+        self.hint = hint;
+        self
+    }
+
+    /// Its kind.
+    pub fn class(&self) -> Class {
+        self.class
+    }
+
+    /// What the server asked for.
+    pub fn hint(&self) -> Hint {
+        self.hint
+    }
+
+    /// Why this answer means "not processed", where it does.
+    pub fn rejected_because(&self) -> Option<&str> {
+        self.rejected.as_deref()
+    }
+
+    /// Whether somebody listed this outcome; an unlisted one is counted as `unclassified`.
+    pub fn is_listed(&self) -> bool {
+        self.listed
+    }
+}

@@ -1,0 +1,267 @@
+//! The policy that is data.
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+
+use http::{HeaderName, Method};
+
+use super::{
+    Backoff, Budget, Clock, Hold, HoldScope, Outcome, Plan, Policy, PolicyError, RequestHead, Timeouts, Transient,
+    Unit, Verdict, WaitHeader,
+    operation::{JudgeFn, Operation},
+    rules,
+};
+
+/// A policy made of values: timeouts, attempts, waits, budget, and what is transient.
+///
+/// Cheap to clone; clones share the budget and the hold, as they stand for one provider.
+///
+/// ```
+/// use redial::{StandardPolicy, Timeouts, Transient};
+/// use std::time::Duration;
+///
+/// let timeouts = Timeouts { attempt: Duration::from_secs(2), total: Duration::from_secs(10) };
+/// let policy = StandardPolicy::new("orders", timeouts, Transient::usual())?;
+/// # Ok::<(), redial::PolicyError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct StandardPolicy {
+    operation: Arc<Operation>,
+    warnings: Arc<[String]>,
+}
+
+impl StandardPolicy {
+    /// A policy with the documented defaults: 3 attempts in all, [`Backoff::default`], [`Budget::usual`], evidence by
+    /// method and by a filled `Idempotency-Key` header.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`], naming every broken rule: a timeout of zero, a total above a day, an attempt timeout not
+    /// shorter than the total, a status that may not be listed.
+    pub fn new(provider: impl Into<String>, timeouts: Timeouts, transient: Transient) -> Result<Self, PolicyError> {
+        Self::builder(provider, timeouts, transient).build()
+    }
+
+    /// A policy that never repeats, with one timeout for the only attempt.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`], where the timeout is zero or above a day.
+    pub fn unretried(provider: impl Into<String>, timeout: Duration) -> Result<Self, PolicyError> {
+        let timeouts = Timeouts { attempt: timeout, total: timeout };
+        Self::builder(provider, timeouts, Transient::none()).attempts(1).build()
+    }
+
+    /// Begins a policy. Everything it does not say has a documented default; [`build`](StandardPolicyBuilder::build)
+    /// validates it in one place.
+    pub fn builder(provider: impl Into<String>, timeouts: Timeouts, transient: Transient) -> StandardPolicyBuilder {
+        StandardPolicyBuilder {
+            operation: Operation {
+                provider: provider.into().into(),
+                name: "any".into(),
+                timeouts,
+                max_attempts: 3,
+                backoff: Backoff::default(),
+                budget: Budget::usual(),
+                hold: Hold::new(),
+                hold_scope: HoldScope::default(),
+                transient,
+                business: Vec::new(),
+                key_header: HeaderName::from_static("idempotency-key"),
+                preconditions: Vec::new(),
+                stated: None,
+                not_idempotent: Vec::new(),
+                longest_server_wait: rules::LONGEST,
+                wait_headers: Vec::new(),
+                should_retry_header: None,
+                clock: Clock::system(),
+                seed: None,
+                calls: AtomicU64::new(0),
+                judge: None,
+            },
+            attempts_reason: None,
+            reset_headers: Vec::new(),
+        }
+    }
+
+    /// The provider's name.
+    pub fn provider(&self) -> &str {
+        &self.operation.provider
+    }
+
+    /// The operation's name; `any` where none was given.
+    pub fn operation(&self) -> &str {
+        &self.operation.name
+    }
+
+    /// What is allowed, but probably not meant. Also logged as WARN when the policy is built.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl Policy for StandardPolicy {
+    fn plan(&self, head: &RequestHead<'_>) -> Plan {
+        self.operation.plan(head)
+    }
+
+    fn judge(&self, plan: &Plan, outcome: &Outcome<'_>) -> Verdict {
+        // The plan's own operation, which another policy may have chosen.
+        plan.operation.judge(plan, outcome)
+    }
+}
+
+/// Builds a [`StandardPolicy`].
+#[derive(Debug)]
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct StandardPolicyBuilder {
+    operation: Operation,
+    attempts_reason: Option<Cow<'static, str>>,
+    reset_headers: Vec<WaitHeader>,
+}
+
+impl StandardPolicyBuilder {
+    /// The operation's name in events, metrics and errors. Default: `any`.
+    pub fn operation(mut self, name: impl Into<String>) -> Self {
+        self.operation.name = name.into().into();
+        self
+    }
+
+    /// How many attempts in all, the first included: 1 (never repeated) to 3. Default: 3 (S12).
+    pub fn attempts(mut self, attempts: u32) -> Self {
+        self.operation.max_attempts = attempts;
+        self.attempts_reason = None;
+        self
+    }
+
+    /// More than 3 attempts, up to 9, for a written reason.
+    pub fn attempts_because(mut self, attempts: u32, reason: impl Into<Cow<'static, str>>) -> Self {
+        self.operation.max_attempts = attempts;
+        self.attempts_reason = Some(reason.into());
+        self
+    }
+
+    /// The waits between attempts. Default: [`Backoff::default`].
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.operation.backoff = backoff;
+        self
+    }
+
+    /// The budget that bounds the extra load. Give policies of the same provider clones of one budget. Default: a
+    /// [`Budget::usual`] of this policy's own.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.operation.budget = budget;
+        self
+    }
+
+    /// Which calls wait when one was told "rejected, wait", and the hold they share. Give policies of the same
+    /// provider clones of one hold. Default: a hold of this policy's own, for [`HoldScope::Retries`].
+    pub fn hold(mut self, scope: HoldScope, hold: Hold) -> Self {
+        self.operation.hold_scope = scope;
+        self.operation.hold = hold;
+        self
+    }
+
+    /// Answers that are known and final: not counted as `unclassified`. An answer below 400 needs no listing.
+    pub fn business(mut self, statuses: impl IntoIterator<Item = u16>) -> Self {
+        self.operation.business.extend(statuses);
+        self
+    }
+
+    /// The header that carries an idempotency key. Default: `idempotency-key`.
+    pub fn key_header(mut self, name: HeaderName) -> Self {
+        self.operation.key_header = name;
+        self
+    }
+
+    /// A filled header of this name makes a repeat safe: it fails instead of taking effect twice (such as
+    /// `If-Match`). Default: none.
+    pub fn precondition(mut self, name: HeaderName) -> Self {
+        self.operation.preconditions.push(name);
+        self
+    }
+
+    /// Repeating this operation is safe, or its duplicates are accepted, for this reason (S7).
+    pub fn idempotent(mut self, reason: impl Into<Arc<str>>) -> Self {
+        self.operation.stated = Some(reason.into());
+        self
+    }
+
+    /// This method is not idempotent here, whatever RFC 9110 says (such as a `DELETE` by position).
+    pub fn not_idempotent(mut self, method: Method) -> Self {
+        self.operation.not_idempotent.push(method);
+        self
+    }
+
+    /// The longest wait that a server's word may cause; a longer one ends the call at once (D1). Default: whatever
+    /// the deadline allows.
+    pub fn longest_server_wait(mut self, longest: Duration) -> Self {
+        self.operation.longest_server_wait = longest;
+        self
+    }
+
+    /// A header of the provider's own that says how long to wait, asked before `Retry-After`.
+    pub fn wait_header(mut self, name: HeaderName, unit: Unit) -> Self {
+        self.operation.wait_headers.push(WaitHeader::new(name, unit));
+        self
+    }
+
+    /// A header of the provider's own that says when a limit resets, asked after `Retry-After`.
+    pub fn reset_header(mut self, name: HeaderName, unit: Unit) -> Self {
+        self.reset_headers.push(WaitHeader::new(name, unit));
+        self
+    }
+
+    /// A header of the provider's own that says `true` or `false`: repeat or do not (D19). `false` is final whatever
+    /// the status; `true` makes an unlisted failure transient, and gives no evidence.
+    pub fn should_retry_header(mut self, name: HeaderName) -> Self {
+        self.operation.should_retry_header = Some(name);
+        self
+    }
+
+    /// Overrides verdicts: the closure is shown the plan, the outcome and the standard verdict, and returns its own.
+    /// It can forbid or allow a repeat, but it cannot claim that a request was never sent, and a wait that the server
+    /// asked for still holds.
+    pub fn judge_with<F>(mut self, judge: F) -> Self
+    where
+        F: Fn(&Plan, &Outcome<'_>, Verdict) -> Verdict + Send + Sync + 'static,
+    {
+        let judge: Arc<JudgeFn> = Arc::new(judge);
+        self.operation.judge = Some(judge);
+        self
+    }
+
+    /// The clock that HTTP dates are measured against. Default: the system's.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.operation.clock = clock;
+        self
+    }
+
+    /// Makes the jitter reproducible, for tests. Default: independent randomness for every wait.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.operation.seed = Some(seed);
+        self
+    }
+
+    /// Builds the policy.
+    ///
+    /// # Errors
+    ///
+    /// [`PolicyError`], naming every broken rule with its number in the standard.
+    pub fn build(mut self) -> Result<StandardPolicy, PolicyError> {
+        let broken = rules::broken(&self.operation, self.attempts_reason.as_deref());
+        if !broken.is_empty() {
+            return Err(PolicyError::new(&self.operation, broken));
+        }
+        self.operation.wait_headers.push(WaitHeader::new(http::header::RETRY_AFTER, Unit::RetryAfter));
+        self.operation.wait_headers.append(&mut self.reset_headers);
+        let warnings: Arc<[String]> = rules::warnings(&self.operation).into();
+        for warning in warnings.iter() {
+            crate::observe::policy_warning(&self.operation, warning);
+        }
+        Ok(StandardPolicy { operation: Arc::new(self.operation), warnings })
+    }
+}

@@ -1,0 +1,142 @@
+//! What may pass by itself: the statuses and faults that a policy lists as transient.
+
+use std::borrow::Cow;
+
+use http::StatusCode;
+
+use crate::fault::FaultKind;
+
+/// The statuses and faults that a policy calls transient, and nothing else (S1).
+///
+/// There is no default: name [`Transient::usual`] to begin with, or build the list from [`Transient::none`].
+///
+/// ```
+/// use redial::Transient;
+///
+/// let transient = Transient::usual().without_status(500).rejected(429, "API guide, section 4: refused before work");
+/// assert!(transient.has_status(503) && !transient.has_status(500));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transient {
+    statuses: Statuses,
+    faults: u16,
+    reasons: Vec<(u16, Cow<'static, str>)>,
+    rejected: Vec<(u16, Cow<'static, str>)>,
+}
+
+/// One bit a status, 100 to 611: looked up for every answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Statuses([u64; 8]);
+
+impl Statuses {
+    fn place(status: u16) -> Option<(usize, u64)> {
+        let index = usize::from(status.checked_sub(100)?);
+        (index < 512).then_some((index / 64, 1 << (index % 64)))
+    }
+
+    fn set(&mut self, status: u16, on: bool) {
+        if let Some((word, bit)) = Self::place(status) {
+            if on { self.0[word] |= bit } else { self.0[word] &= !bit }
+        }
+    }
+
+    fn has(&self, status: u16) -> bool {
+        Self::place(status).is_some_and(|(word, bit)| self.0[word] & bit != 0)
+    }
+}
+
+impl Transient {
+    /// Nothing is transient.
+    pub const fn none() -> Self {
+        Transient { statuses: Statuses([0; 8]), faults: 0, reasons: Vec::new(), rejected: Vec::new() }
+    }
+
+    /// The documented starting set (D10): the statuses 408, 425, 429, 500, 502, 503 and 504, and the faults
+    /// `connect`, `dns`, `tls` (without a verdict on a certificate), `reset`, `closed`, `timeout`, `refused-stream`
+    /// and `goaway`.
+    ///
+    /// 501, 505 and everything else say that a repeat would meet the same answer (RFC 9110, sections 15.5 and 15.6).
+    pub fn usual() -> Self {
+        use FaultKind::*;
+        let mut usual = Self::none();
+        for status in [408, 425, 429, 500, 502, 503, 504] {
+            usual.statuses.set(status, true);
+        }
+        [Connect, Dns, Tls, Reset, Closed, Timeout, RefusedStream, Goaway].into_iter().fold(usual, Self::fault)
+    }
+
+    /// This status is transient as well. A status below 500 other than 408, 425 and 429 needs a reason: see
+    /// [`status_because`](Self::status_because), or the policy is refused (S5).
+    pub fn status(mut self, status: u16) -> Self {
+        self.statuses.set(status, true);
+        self
+    }
+
+    /// This status is transient, although statuses of its kind are not, for a written reason.
+    pub fn status_because(mut self, status: u16, reason: impl Into<Cow<'static, str>>) -> Self {
+        self.statuses.set(status, true);
+        self.reasons.push((status, reason.into()));
+        self
+    }
+
+    /// This status is not transient.
+    pub fn without_status(mut self, status: u16) -> Self {
+        self.statuses.set(status, false);
+        self.rejected.retain(|(rejected, _)| *rejected != status);
+        self
+    }
+
+    /// This status is transient, and the provider documents that it means "not processed": a repeat needs no
+    /// evidence (D11). The reason says where that is documented.
+    pub fn rejected(mut self, status: u16, documented: impl Into<Cow<'static, str>>) -> Self {
+        self.statuses.set(status, true);
+        self.rejected.push((status, documented.into()));
+        self
+    }
+
+    /// This fault is transient as well.
+    pub fn fault(mut self, kind: FaultKind) -> Self {
+        self.faults |= 1 << kind as u16;
+        self
+    }
+
+    /// This fault is not transient.
+    pub fn without_fault(mut self, kind: FaultKind) -> Self {
+        self.faults &= !(1 << kind as u16);
+        self
+    }
+
+    /// Whether this status is listed.
+    pub fn has_status(&self, status: u16) -> bool {
+        self.statuses.has(status)
+    }
+
+    /// Whether this fault is listed.
+    pub fn has_fault(&self, kind: FaultKind) -> bool {
+        self.faults & (1 << kind as u16) != 0
+    }
+
+    pub(crate) fn rejected_because(&self, status: StatusCode) -> Option<Cow<'static, str>> {
+        let (_, reason) = self.rejected.iter().find(|(rejected, _)| *rejected == status.as_u16())?;
+        Some(reason.clone())
+    }
+
+    /// The listed statuses that may not be listed, or not without a reason (S5).
+    pub(crate) fn broken(&self) -> impl Iterator<Item = String> + '_ {
+        let unexplained = (100..612).filter(|status| self.has_status(*status)).filter_map(|status| {
+            let reason = self.reasons.iter().find(|(with_reason, _)| *with_reason == status);
+            match status {
+                408 | 425 | 429 | 500.. => None,
+                400..500 if reason.is_some_and(|(_, reason)| !reason.trim().is_empty()) => None,
+                400..500 => Some(format!(
+                    "status {status} is transient without a reason: say why with `status_because`, or leave it out"
+                )),
+                _ => Some(format!("status {status} is not a failure: leave it out")),
+            }
+        });
+        let empty = self.rejected.iter().filter(|(_, reason)| reason.trim().is_empty()).map(|(status, _)| {
+            format!("status {status} is `rejected` with an empty reason: say where the provider documents it")
+        });
+        unexplained.chain(empty)
+    }
+}

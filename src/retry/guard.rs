@@ -1,0 +1,61 @@
+//! One retry per path (S13): by types where they reach, by a marker where they do not.
+
+use http::Extensions;
+
+use super::{AttemptBody, Replay};
+
+/// Never implemented: the bound under which an [`AttemptBody`] could enter a second retry layer.
+///
+/// A request leaves a [`RetryLayer`](crate::RetryLayer) as `Request<AttemptBody<B>>`. A second `RetryLayer` below
+/// would need `AttemptBody<B>: Replay`, which exists only under this bound. The impl exists at all so that the
+/// compiler prints this reason, and not a bare "trait bounds were not satisfied", wherever people meet it.
+#[diagnostic::on_unimplemented(
+    message = "two `RetryLayer`s on one path: requests would multiply",
+    label = "this stack holds a second `RetryLayer`",
+    note = "stacked retries multiply (3 x 3 = 9 requests): keep one `RetryLayer` per path and remove the other",
+    note = "a handler that forwards requests of its own starts a new path: build a new request, or call `redial::detach`"
+)]
+pub trait OneRetryPerPath: sealed::Sealed {}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+impl<B> Replay for AttemptBody<B> where B: Replay + OneRetryPerPath {}
+
+/// In the extensions of every attempt: the request has passed a retry layer. Zero-sized, so that it costs no
+/// allocation of its own.
+#[derive(Clone, Copy)]
+struct Attempted;
+
+/// Beside [`Attempted`] from the second attempt on.
+#[derive(Clone, Copy)]
+struct Number(u32);
+
+pub(super) fn mark(extensions: &mut Extensions, attempt: u32) {
+    extensions.insert(Attempted);
+    if attempt > 1 {
+        extensions.insert(Number(attempt));
+    }
+}
+
+pub(super) fn is_marked(extensions: &Extensions) -> bool {
+    extensions.get::<Attempted>().is_some()
+}
+
+/// Which attempt a request below a [`RetryLayer`](crate::RetryLayer) is: 1 for the first try. `None`: it passed no
+/// retry layer.
+pub fn attempt_number(extensions: &Extensions) -> Option<u32> {
+    let number = extensions.get::<Number>().map_or(1, |number| number.0);
+    is_marked(extensions).then_some(number)
+}
+
+/// Starts a new path: removes what a retry layer left in a request's extensions.
+///
+/// For a handler that is called in process and forwards the very request it was given to another service, whose
+/// retries it wants to be independent. Without it, that service's retry layer sends once, since the outer one
+/// already repeats the handler. No socket carries the marker, and a newly built request does not have it.
+pub fn detach(extensions: &mut Extensions) {
+    extensions.remove::<Attempted>();
+    extensions.remove::<Number>();
+}

@@ -1,0 +1,103 @@
+//! The layer.
+
+use std::sync::{Arc, atomic::AtomicBool};
+
+use tower_layer::Layer;
+
+use super::Retry;
+
+/// Repeats requests by a [`Policy`](crate::Policy): attempts, waits, timeouts per attempt and in total, budget,
+/// replay of bodies, and one report of it all.
+///
+/// ```
+/// use redial::{RetryLayer, StandardPolicy, TimeoutLayer, Timeouts, Transient};
+/// use std::time::Duration;
+/// use tower::ServiceBuilder;
+/// # use http_body_util::Full;
+/// # use bytes::Bytes;
+/// # let client = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build_http();
+/// # fn infer<S: tower::Service<http::Request<Full<Bytes>>>>(_: &S) {}
+///
+/// let timeouts = Timeouts { attempt: Duration::from_secs(2), total: Duration::from_secs(10) };
+/// let client = ServiceBuilder::new()
+///     .layer(TimeoutLayer::new().total(Duration::from_secs(60)).body_idle(Duration::from_secs(10)))
+///     .layer(RetryLayer::new(StandardPolicy::new("orders", timeouts, Transient::usual())?))
+///     .service(client);
+/// # infer(&client);
+/// # Ok::<(), redial::PolicyError>(())
+/// ```
+///
+/// # The right order
+///
+/// From the outside in: what happens **once a call** stands above the retry layer, what happens **once an attempt**
+/// stands below it.
+///
+/// - Above: [`TimeoutLayer`](crate::TimeoutLayer), idempotency keys, decompression, a trace of the call.
+/// - Below: signers (each attempt is signed afresh), a trace of each attempt, rate and concurrency limits.
+/// - A redirect layer may stand on either side. Above, each hop is a call of its own with its own attempts; below,
+///   an attempt follows all its hops, and a failed hop repeats the chain from its start.
+///
+/// # The wrong order
+///
+/// A second `RetryLayer` on the same path would multiply requests (3 x 3 = 9) and does not compile:
+///
+/// ```compile_fail,E0277
+/// # use redial::{RetryLayer, StandardPolicy};
+/// # use http_body_util::Full;
+/// # use bytes::Bytes;
+/// # fn infer<S: tower::Service<http::Request<Full<Bytes>>>>(_: &S) {}
+/// # fn stack(policy: StandardPolicy) {
+/// # let client = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build_http();
+/// let client = tower::ServiceBuilder::new()
+///     .layer(RetryLayer::new(policy.clone()))
+///     .layer(RetryLayer::new(policy)) // two `RetryLayer`s on one path: requests would multiply
+///     .service(client);
+/// # infer(&client);
+/// # }
+/// ```
+///
+/// Where types are erased between the two, the inner one notices at run time, sends once, applies nothing of its
+/// policy, and says so in one WARN; see [`refuse_stacking`](Self::refuse_stacking).
+///
+/// # What the inner service must be
+///
+/// Any `Service<Request<AttemptBody<B>>> + Clone` whose error is `Into<BoxError>` and whose response is a
+/// `Response<impl Body>`, for request bodies `B:` [`Replay`](crate::Replay). Nothing is boxed and nothing is spawned;
+/// the service and its future are `Send` where the inner ones are. Timers need a tokio runtime with time enabled.
+#[derive(Clone, Debug)]
+pub struct RetryLayer<P> {
+    policy: P,
+    on_stacking: OnStacking,
+}
+
+/// What to do on a path that has a retry layer already.
+#[derive(Clone, Debug)]
+pub(super) enum OnStacking {
+    /// Send once and warn, the first time.
+    PassOnce {
+        warned: Arc<AtomicBool>,
+    },
+    Refuse,
+}
+
+impl<P> RetryLayer<P> {
+    /// Repeats requests by this policy.
+    pub fn new(policy: P) -> Self {
+        RetryLayer { policy, on_stacking: OnStacking::PassOnce { warned: Arc::default() } }
+    }
+
+    /// Makes a request that already passed a retry layer an error ([`Error::is_stacked`](crate::Error::is_stacked)).
+    /// Default: it is sent once, with one WARN per layer.
+    pub fn refuse_stacking(mut self) -> Self {
+        self.on_stacking = OnStacking::Refuse;
+        self
+    }
+}
+
+impl<S, P: Clone> Layer<S> for RetryLayer<P> {
+    type Service = Retry<S, P>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Retry::new(inner, self.policy.clone(), self.on_stacking.clone())
+    }
+}

@@ -1,0 +1,20 @@
+//! Again: the layer that repeats a request, and what it keeps to do so.
+
+mod call;
+mod future;
+mod guard;
+mod head;
+mod layer;
+mod replay;
+mod report;
+mod service;
+mod tape;
+
+pub use future::RetryFuture;
+pub use guard::{OneRetryPerPath, attempt_number, detach};
+pub use layer::RetryLayer;
+pub use replay::{AttemptBody, Replay, Streamed};
+pub use report::{AttemptOutcome, AttemptReport, CallReport};
+pub use service::Retry;
+
+pub(crate) use replay::{BodyFailed, UploadRevoked};

@@ -1,0 +1,139 @@
+//! What happened to a call, attempt by attempt.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use http::{Extensions, StatusCode};
+
+use crate::{
+    fault::FaultKind,
+    policy::{Hint, Reach, StopReason},
+};
+
+/// What happened to a call: each attempt, and why there was not another.
+///
+/// In the extensions of a response that took more than one attempt or whose repeat was refused, and in every
+/// [`Error`](crate::Error) of a retry layer. Cheap to clone.
+#[derive(Clone)]
+pub struct CallReport(Arc<Inner>);
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) attempts: Vec<AttemptReport>,
+    pub(super) elapsed: Duration,
+    pub(super) stop: Option<StopReason>,
+    pub(super) retry_at: Option<SystemTime>,
+    pub(super) unknown: bool,
+    pub(super) stacked: bool,
+}
+
+impl CallReport {
+    /// What a stacked layer reports: it sent once, and an outer one knows the rest.
+    pub(super) fn of_stacked() -> Self {
+        let stop = Some(StopReason::Stacked);
+        let (attempts, elapsed) = (Vec::new(), Duration::ZERO);
+        Self::new(Inner { attempts, elapsed, stop, retry_at: None, unknown: false, stacked: true })
+    }
+
+    pub(super) fn new(inner: Inner) -> Self {
+        CallReport(Arc::new(inner))
+    }
+
+    /// Every attempt, the first one first. Empty where nothing was sent.
+    pub fn attempts(&self) -> &[AttemptReport] {
+        &self.0.attempts
+    }
+
+    /// From the moment the call was first polled to its end.
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed
+    }
+
+    /// Why there was no further attempt; `None`: the last one succeeded.
+    pub fn stop(&self) -> Option<StopReason> {
+        self.0.stop
+    }
+
+    /// When the server allows the next attempt, where it said so.
+    pub fn retry_at(&self) -> Option<SystemTime> {
+        self.0.retry_at
+    }
+
+    /// Whether any attempt may have taken effect without an answer that says so. Before doing the work once more,
+    /// look whether it is done already.
+    pub fn outcome_unknown(&self) -> bool {
+        self.0.unknown
+    }
+
+    /// Whether a second retry layer was found below on this path, and sent once.
+    pub fn inner_stacked(&self) -> bool {
+        self.0.stacked
+    }
+}
+
+impl fmt::Debug for CallReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallReport")
+            .field("attempts", &self.0.attempts)
+            .field("elapsed", &self.0.elapsed)
+            .field("stop", &self.0.stop)
+            .field("retry_at", &self.0.retry_at)
+            .field("outcome_unknown", &self.0.unknown)
+            .field("inner_stacked", &self.0.stacked)
+            .finish()
+    }
+}
+
+/// What happened to one attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AttemptReport {
+    /// Its number; the first is 1.
+    pub number: u32,
+    /// When it was sent, counted from the start of the call.
+    pub started: Duration,
+    /// From then to its response head or failure.
+    pub duration: Duration,
+    /// How it ended.
+    pub outcome: AttemptOutcome,
+    /// How far it got. [`Reach::Unknown`] for an answer that does not say.
+    pub reach: Reach,
+    /// What the server asked for.
+    pub hint: Hint,
+    /// How long was waited after it; `None`: it was the last.
+    pub wait: Option<Duration>,
+    /// That wait was lengthened by what another call to the same provider was told.
+    pub held: bool,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum AttemptOutcome {
+    /// With an answer of this status.
+    Status(StatusCode),
+    /// Without one.
+    Fault(FaultKind),
+}
+
+impl fmt::Display for AttemptOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AttemptOutcome::Status(status) => write!(f, "{}", status.as_str()),
+            AttemptOutcome::Fault(kind) => f.write_str(kind.as_str()),
+        }
+    }
+}
+
+/// Whether this answer came through a stacked layer.
+pub(super) fn is_stacked(extensions: &Extensions) -> bool {
+    extensions.get().is_some_and(|report: &CallReport| report.stop() == Some(StopReason::Stacked))
+}
+
+/// Takes out what a stacked layer left: the outer one's report absorbs it.
+pub(super) fn take_stacked(extensions: &mut Extensions) -> bool {
+    is_stacked(extensions) && extensions.remove::<CallReport>().is_some()
+}

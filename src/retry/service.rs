@@ -1,0 +1,83 @@
+//! The service.
+
+use std::{
+    mem,
+    sync::atomic::Ordering,
+    task::{Context, Poll},
+};
+
+use http::{Request, Response};
+use http_body::Body;
+use tower_service::Service;
+
+use super::{AttemptBody, CallReport, Replay, RetryFuture, future, guard, layer::OnStacking};
+use crate::{BoxError, Error, Policy, observe, policy::RequestHead};
+
+/// A service that repeats requests; made by [`RetryLayer`](crate::RetryLayer).
+#[derive(Clone, Debug)]
+pub struct Retry<S, P> {
+    inner: S,
+    policy: P,
+    on_stacking: OnStacking,
+}
+
+impl<S, P> Retry<S, P> {
+    pub(super) fn new(inner: S, policy: P, on_stacking: OnStacking) -> Self {
+        Retry { inner, policy, on_stacking }
+    }
+
+    /// The inner service.
+    pub fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// The inner service, to be changed in place.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// The inner service, taken out.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+}
+
+impl<S, P, B, RB> Service<Request<B>> for Retry<S, P>
+where
+    S: Service<Request<AttemptBody<B>>, Response = Response<RB>> + Clone,
+    S::Error: Into<BoxError>,
+    P: Policy + Clone,
+    B: Replay,
+    RB: Body,
+{
+    type Response = Response<RB>;
+    type Error = Error;
+    type Future = RetryFuture<S, P, B, RB>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.inner.poll_ready(cx).map_err(|error| Error::not_ready(error.into()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        // The instance that was made ready is the one that is called; a clone, not ready yet, takes its place.
+        let clone = self.inner.clone();
+        let service = mem::replace(&mut self.inner, clone);
+        if !guard::is_marked(request.extensions()) {
+            let plan = self.policy.plan(&RequestHead::of(&request));
+            return future::start(service, self.policy.clone(), plan, request);
+        }
+        match &self.on_stacking {
+            OnStacking::Refuse => {
+                let plan = self.policy.plan(&RequestHead::of(&request));
+                let error = Error::stacked().with_call(plan, CallReport::of_stacked());
+                future::refuse(service, self.policy.clone(), error)
+            }
+            OnStacking::PassOnce { warned } => {
+                if !warned.swap(true, Ordering::Relaxed) {
+                    observe::stacked(&self.policy.plan(&RequestHead::of(&request)));
+                }
+                future::pass_once(service, self.policy.clone(), request)
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The tape: what has streamed so far, kept so that it can be sent again.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Buf;
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+
+use super::{BodyFailed, Replay, UploadRevoked};
+use crate::BoxError;
+
+/// How much is kept of a body that is not in memory already.
+const CAP: usize = 64 * 1024;
+
+/// How many frames are kept: a thousand tiny ones would hold far more memory than their bytes.
+const FRAMES: usize = 1024;
+
+/// One body, streaming through whichever attempt is the current one.
+///
+/// The tape, the body itself and the epoch live behind one lock, so that an attempt that is over can neither take a
+/// frame from its successor nor put one on the tape twice.
+pub(super) struct Tape<B: Body>(Arc<Mutex<Reel<B>>>);
+
+struct Reel<B: Body> {
+    /// The rest of the caller's body; `None` when it has ended or failed.
+    source: Option<Pin<Box<B>>>,
+    kept: Vec<Kept<B::Data>>,
+    bytes: usize,
+    /// The body outgrew the tape: nothing is kept, and it cannot be repeated.
+    over: bool,
+    /// The caller's body failed.
+    failed: bool,
+    /// Frames may have been taken from the source.
+    started: bool,
+    /// Which attempt may read. Raised to cut off an earlier one.
+    epoch: u32,
+    waker: Option<Waker>,
+}
+
+enum Kept<D> {
+    Data(D),
+    Trailers(HeaderMap),
+}
+
+impl<D: Clone> Kept<D> {
+    fn to_frame(&self) -> Frame<D> {
+        match self {
+            Kept::Data(data) => Frame::data(data.clone()),
+            Kept::Trailers(trailers) => Frame::trailers(trailers.clone()),
+        }
+    }
+}
+
+/// One attempt's reading of the tape, and then of the body.
+pub(super) struct Play<B: Body> {
+    reel: Arc<Mutex<Reel<B>>>,
+    epoch: u32,
+    /// The next kept frame to play.
+    at: usize,
+}
+
+/// A panic in the caller's body poisons the lock; the call it belongs to is unwinding anyway.
+fn lock<B: Body>(reel: &Mutex<Reel<B>>) -> MutexGuard<'_, Reel<B>> {
+    reel.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<B: Replay> Tape<B> {
+    pub(super) fn record(body: B) -> (Play<B>, Self) {
+        let reel = Arc::new(Mutex::new(Reel {
+            source: Some(Box::pin(body)),
+            kept: Vec::new(),
+            bytes: 0,
+            over: false,
+            failed: false,
+            started: false,
+            epoch: 0,
+            waker: None,
+        }));
+        (Play { reel: Arc::clone(&reel), epoch: 0, at: 0 }, Tape(reel))
+    }
+
+    /// The same body from its start. Cuts off an earlier attempt.
+    pub(super) fn replay(&self) -> Option<Play<B>> {
+        self.revoke();
+        let reel = lock(&self.0);
+        let epoch = reel.epoch;
+        reel.can_repeat().then(|| Play { reel: Arc::clone(&self.0), epoch, at: 0 })
+    }
+
+    pub(super) fn revoke(&self) {
+        let waker = {
+            let mut reel = lock(&self.0);
+            reel.epoch = reel.epoch.wrapping_add(1);
+            reel.waker.take()
+        };
+        // Outside the lock: whoever is woken polls, and polling locks.
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn can_repeat(&self) -> bool {
+        lock(&self.0).can_repeat()
+    }
+
+    pub(super) fn failed(&self) -> bool {
+        lock(&self.0).failed
+    }
+
+    pub(super) fn may_be_uploading(&self, surely_sent: u64) -> bool {
+        let reel = lock(&self.0);
+        reel.over || reel.bytes as u64 > surely_sent || !reel.source_ended()
+    }
+}
+
+impl<B: Replay> Reel<B> {
+    fn can_repeat(&self) -> bool {
+        !self.over && !self.failed
+    }
+
+    fn source_ended(&self) -> bool {
+        self.source.as_ref().is_none_or(|source| source.is_end_stream())
+    }
+
+    fn keep(&mut self, frame: &Frame<B::Data>, whole: bool) {
+        if self.over {
+            return;
+        }
+        let size = frame.data_ref().map_or(0, Buf::remaining);
+        self.bytes = self.bytes.saturating_add(size);
+        if !whole && (self.bytes > CAP || self.kept.len() >= FRAMES) {
+            self.over = true;
+            self.kept = Vec::new();
+        } else if let Some(data) = frame.data_ref() {
+            self.kept.push(Kept::Data(data.clone()));
+        } else if let Some(trailers) = frame.trailers_ref() {
+            self.kept.push(Kept::Trailers(trailers.clone()));
+        } else {
+            // A kind of frame we do not know cannot be copied.
+            self.over = true;
+            self.kept = Vec::new();
+        }
+    }
+}
+
+impl<B: Replay> Play<B> {
+    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
+        let mut reel = lock(&self.reel);
+        if reel.epoch != self.epoch {
+            return Poll::Ready(Some(Err(UploadRevoked.into())));
+        }
+        if let Some(kept) = reel.kept.get(self.at) {
+            self.at += 1;
+            return Poll::Ready(Some(Ok(kept.to_frame())));
+        }
+        let Some(source) = reel.source.as_mut() else { return Poll::Ready(None) };
+        let size = source.size_hint().exact();
+        match source.as_mut().poll_frame(cx) {
+            Poll::Pending => {
+                if !reel.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+                    reel.waker = Some(cx.waker().clone());
+                }
+                Poll::Pending
+            }
+            Poll::Ready(None) => {
+                reel.source = None;
+                Poll::Ready(None)
+            }
+            Poll::Ready(Some(Err(error))) => {
+                reel.source = None;
+                reel.failed = true;
+                Poll::Ready(Some(Err(BodyFailed(error.into()).into())))
+            }
+            Poll::Ready(Some(Ok(frame))) => {
+                // A first frame that is the whole body is in memory already: kept whatever its size.
+                let whole = !reel.started && frame.data_ref().is_some_and(|data| size == Some(data.remaining() as u64));
+                reel.started = true;
+                reel.keep(&frame, whole);
+                self.at = reel.kept.len();
+                Poll::Ready(Some(Ok(frame)))
+            }
+        }
+    }
+
+    pub(super) fn is_end_stream(&self) -> bool {
+        let reel = lock(&self.reel);
+        reel.epoch == self.epoch && self.at >= reel.kept.len() && reel.source_ended()
+    }
+
+    /// What is left on the tape and of the body itself: exact where the body's own hint is.
+    pub(super) fn size_hint(&self) -> SizeHint {
+        let reel = lock(&self.reel);
+        let taped: u64 = reel.kept.iter().skip(self.at).map(Kept::size).sum();
+        let rest = reel.source.as_ref().map_or_else(|| SizeHint::with_exact(0), |source| source.size_hint());
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower().saturating_add(taped));
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper.saturating_add(taped));
+        }
+        hint
+    }
+}
+
+impl<D: Buf> Kept<D> {
+    fn size(&self) -> u64 {
+        match self {
+            Kept::Data(data) => data.remaining() as u64,
+            Kept::Trailers(_) => 0,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The response body, bounded in total and between frames.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+use tokio::time::Instant;
+
+use super::Timer;
+use crate::{BoxError, Error, deadline::later, error::Limit};
+
+pin_project! {
+    /// A response body that ends with an error when it takes too long in total, or stays silent too long.
+    ///
+    /// The body is polled before the timer, so that what has arrived is handed out however late the reader asks. Its
+    /// error is [`redial::Error`](crate::Error), with the inner body's own untouched in `source()`.
+    pub struct TimeoutBody<B> {
+        #[pin]
+        body: B,
+        #[pin]
+        timer: Timer,
+        total: Option<(Instant, Duration)>,
+        idle: Option<Duration>,
+        // What the timer is armed for.
+        next: Limit,
+        over: bool,
+    }
+}
+
+impl<B> TimeoutBody<B> {
+    pub(super) fn new(body: B, total: Option<(Instant, Duration)>, idle: Option<Duration>) -> Self {
+        TimeoutBody { body, timer: Timer::new(), total, idle, next: Limit::Total(Duration::ZERO), over: false }
+    }
+
+    /// The inner body, unlimited.
+    pub fn into_inner(self) -> B {
+        self.body
+    }
+}
+
+impl<B> Body for TimeoutBody<B>
+where
+    B: Body,
+    B::Error: Into<BoxError>,
+{
+    type Data = B::Data;
+    type Error = Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, Error>>> {
+        let mut this = self.project();
+        if *this.over {
+            return Poll::Ready(None);
+        }
+        if let Poll::Ready(frame) = this.body.poll_frame(cx) {
+            this.timer.as_mut().disarm();
+            return Poll::Ready(frame.map(|frame| frame.map_err(|error| Error::body(error.into()))));
+        }
+        let (total, idle, next) = (*this.total, *this.idle, this.next);
+        if total.is_none() && idle.is_none() {
+            return Poll::Pending;
+        }
+        ready!(this.timer.poll_until(cx, || {
+            let total = total.map(|(at, total)| (at, Limit::Total(total)));
+            let idle = idle.map(|idle| (later(Instant::now(), idle), Limit::BodyIdle(idle)));
+            let (at, limit) = match (total, idle) {
+                (Some(total), Some(idle)) => {
+                    if total.0 <= idle.0 {
+                        total
+                    } else {
+                        idle
+                    }
+                }
+                (Some(one), None) | (None, Some(one)) => one,
+                (None, None) => (Instant::now(), Limit::Total(Duration::ZERO)),
+            };
+            *next = limit;
+            at
+        }));
+        let limit = *next;
+        *this.over = true;
+        Poll::Ready(Some(Err(Error::limit(limit))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.over || self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,66 @@
+//! The service.
+
+use std::task::{Context, Poll};
+
+use http::{Request, Response};
+use http_body::Body;
+use tokio::time::Instant;
+use tower_service::Service;
+
+use super::{TimeoutBody, TimeoutFuture, layer::Limited};
+use crate::{BoxError, Deadline, Error, deadline::later};
+
+/// A service whose calls are bounded in time; made by [`TimeoutLayer`](crate::TimeoutLayer).
+#[derive(Clone, Debug)]
+pub struct Timeout<S> {
+    inner: S,
+    limits: Limited,
+}
+
+impl<S> Timeout<S> {
+    pub(super) fn new(inner: S, limits: Limited) -> Self {
+        Timeout { inner, limits }
+    }
+
+    /// The inner service.
+    pub fn get_ref(&self) -> &S {
+        &self.inner
+    }
+
+    /// The inner service, to be changed in place.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.inner
+    }
+
+    /// The inner service, taken out.
+    pub fn into_inner(self) -> S {
+        self.inner
+    }
+}
+
+impl<S, B, RB> Service<Request<B>> for Timeout<S>
+where
+    S: Service<Request<B>, Response = Response<RB>>,
+    S::Error: Into<BoxError>,
+    RB: Body,
+    RB::Error: Into<BoxError>,
+{
+    type Response = Response<TimeoutBody<RB>>;
+    type Error = Error;
+    type Future = TimeoutFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.inner.poll_ready(cx).map_err(|error| Error::not_ready(error.into()))
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let started = Instant::now();
+        let own = [self.limits.head, self.limits.total].into_iter().flatten().min().map(|time| later(started, time));
+        let outer = request.extensions().get::<Deadline>().map(|deadline| deadline.instant());
+        // Whatever is inside stops early by itself, instead of being cut off.
+        if let Some(own) = own.filter(|own| outer.is_none_or(|outer| *own < outer)) {
+            request.extensions_mut().insert(Deadline::at(own));
+        }
+        TimeoutFuture::new(self.inner.call(request), self.limits, started)
+    }
+}
