@@ -46,13 +46,14 @@ pub(crate) struct Operation {
     /// How many waits were rolled, where a seed fixes them.
     pub(crate) calls: AtomicU64,
     pub(crate) judge: Option<Arc<JudgeFn>>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Operation {
     pub(crate) fn plan(self: &Arc<Self>, head: &RequestHead<'_>) -> Plan {
         let plan = Plan {
             operation: Arc::clone(self),
-            timeouts: self.timeouts,
+            tighter: None,
             max_attempts: self.max_attempts,
             evidence: self.evidence(head),
         };

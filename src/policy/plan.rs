@@ -25,7 +25,8 @@ pub struct Timeouts {
 #[derive(Clone)]
 pub struct Plan {
     pub(crate) operation: Arc<Operation>,
-    pub(crate) timeouts: Timeouts,
+    /// `None`: the operation's own. Tightening is rare, and a plan lives in every call's future.
+    pub(crate) tighter: Option<Box<Timeouts>>,
     pub(crate) max_attempts: u32,
     pub(crate) evidence: Option<Evidence>,
 }
@@ -43,7 +44,10 @@ impl Plan {
 
     /// How long an attempt and the whole call may take.
     pub fn timeouts(&self) -> Timeouts {
-        self.timeouts
+        match &self.tighter {
+            Some(tighter) => **tighter,
+            None => self.operation.timeouts,
+        }
     }
 
     /// How many attempts there may be, the first included.
@@ -68,15 +72,15 @@ impl Plan {
     }
 
     /// An attempt may take at most this long.
-    pub fn at_most_attempt(mut self, attempt: Duration) -> Self {
-        self.timeouts.attempt = self.timeouts.attempt.min(attempt);
-        self
+    pub fn at_most_attempt(self, attempt: Duration) -> Self {
+        let Timeouts { attempt: planned, total } = self.timeouts();
+        Plan { tighter: Some(Box::new(Timeouts { attempt: planned.min(attempt), total })), ..self }
     }
 
     /// The whole call may take at most this long.
-    pub fn at_most_total(mut self, total: Duration) -> Self {
-        self.timeouts.total = self.timeouts.total.min(total);
-        self
+    pub fn at_most_total(self, total: Duration) -> Self {
+        let Timeouts { attempt, total: planned } = self.timeouts();
+        Plan { tighter: Some(Box::new(Timeouts { attempt, total: planned.min(total) })), ..self }
     }
 
     /// Repeated only where it provably was not processed.
@@ -91,7 +95,7 @@ impl fmt::Debug for Plan {
         f.debug_struct("Plan")
             .field("provider", &self.provider())
             .field("operation", &self.operation())
-            .field("timeouts", &self.timeouts)
+            .field("timeouts", &self.timeouts())
             .field("max_attempts", &self.max_attempts)
             .field("evidence", &self.evidence)
             .finish_non_exhaustive()

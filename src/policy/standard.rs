@@ -30,7 +30,6 @@ use super::{
 #[derive(Clone, Debug)]
 pub struct StandardPolicy {
     operation: Arc<Operation>,
-    warnings: Arc<[String]>,
 }
 
 impl StandardPolicy {
@@ -81,6 +80,7 @@ impl StandardPolicy {
                 seed: None,
                 calls: AtomicU64::new(0),
                 judge: None,
+                warnings: Vec::new(),
             },
             attempts_reason: None,
             reset_headers: Vec::new(),
@@ -99,7 +99,7 @@ impl StandardPolicy {
 
     /// What is allowed, but probably not meant. Also logged as WARN when the policy is built.
     pub fn warnings(&self) -> &[String] {
-        &self.warnings
+        &self.operation.warnings
     }
 }
 
@@ -258,10 +258,10 @@ impl StandardPolicyBuilder {
         }
         self.operation.wait_headers.push(WaitHeader::new(http::header::RETRY_AFTER, Unit::RetryAfter));
         self.operation.wait_headers.append(&mut self.reset_headers);
-        let warnings: Arc<[String]> = rules::warnings(&self.operation).into();
-        for warning in warnings.iter() {
+        self.operation.warnings = rules::warnings(&self.operation);
+        for warning in &self.operation.warnings {
             crate::observe::policy_warning(&self.operation, warning);
         }
-        Ok(StandardPolicy { operation: Arc::new(self.operation), warnings })
+        Ok(StandardPolicy { operation: Arc::new(self.operation) })
     }
 }

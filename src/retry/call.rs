@@ -45,7 +45,6 @@ pub(super) struct Call<B: Body> {
     outer: Option<Deadline>,
     /// When the call began; `None` while nothing had to be waited for. An answer at once needs no clock.
     started: Option<Instant>,
-    attempt_started: Option<Instant>,
     trail: Option<Box<Trail>>,
 }
 
@@ -57,6 +56,9 @@ struct Trail {
     charge: Option<Charge>,
     /// For the current attempt.
     sent: Option<Sent>,
+    /// When the current attempt was sent, where it was not the start of the call.
+    sent_at: Option<Instant>,
+    first_held: Option<Duration>,
     free_used: bool,
     unknown: bool,
     stacked: bool,
@@ -73,7 +75,7 @@ impl<B: Replay> Call<B> {
         let outer = request.extensions().get().copied();
         let (parts, body) = request.into_parts();
         let (body, source) = Source::split(body);
-        let call = Call { plan, head, source, attempt: 0, outer, started: None, attempt_started: None, trail: None };
+        let call = Call { plan, head, source, attempt: 0, outer, started: None, trail: None };
         (call, Request::from_parts(parts, body))
     }
 
@@ -97,6 +99,7 @@ impl<B: Replay> Call<B> {
             }
             Some(hold) => {
                 let wait = operation.spread(Duration::ZERO, hold, left, &mut operation.dice());
+                self.trail.get_or_insert_default().first_held = Some(wait);
                 Ok(Some(later(now, wait)))
             }
         }
@@ -110,6 +113,12 @@ impl<B: Replay> Call<B> {
         *self.started.get_or_insert_with(Instant::now)
     }
 
+    /// The first attempt starts with the call, unless it was held.
+    fn attempt_started(&mut self) -> Instant {
+        let sent_at = self.trail.as_ref().and_then(|trail| trail.sent_at);
+        sent_at.unwrap_or_else(|| self.started())
+    }
+
     /// The instant by which the call must end.
     pub(super) fn deadline(&mut self) -> Instant {
         let total = later(self.started(), self.plan.timeouts().total);
@@ -118,14 +127,7 @@ impl<B: Replay> Call<B> {
 
     /// The instant by which the current attempt must end.
     pub(super) fn attempt_ends(&mut self) -> Instant {
-        let started = match self.attempt_started {
-            Some(started) => started,
-            None => {
-                let now = self.started();
-                *self.attempt_started.insert(now)
-            }
-        };
-        later(started, self.plan.timeouts().attempt).min(self.deadline())
+        later(self.attempt_started(), self.plan.timeouts().attempt).min(self.deadline())
     }
 
     /// The next attempt's request. Here the retry that was decided is sent, and so spent.
@@ -138,10 +140,9 @@ impl<B: Replay> Call<B> {
             return Err(self.give_up(now, Error::unrepeatable(), Class::Transient, StopReason::BodyTooLarge, None));
         };
         self.attempt += 1;
-        self.attempt_started = Some(now);
-        if let Some(trail) = &mut self.trail {
-            trail.sent = trail.charge.take().map(Charge::sent);
-        }
+        let trail = self.trail.get_or_insert_default();
+        trail.sent_at = Some(now);
+        trail.sent = trail.charge.take().map(Charge::sent);
         let mut request = self.head.rebuild(body);
         guard::mark(request.extensions_mut(), self.attempt);
         Ok(request)
@@ -210,7 +211,9 @@ impl<B: Replay> Call<B> {
         }
         trail.stacked |= report::take_stacked(response.extensions_mut());
         let report = self.report(now, None, None);
-        observe::recovered(self.about(), &report);
+        if self.attempt > 1 {
+            observe::recovered(self.about(), &report);
+        }
         response.extensions_mut().insert(report);
     }
 
@@ -377,7 +380,7 @@ impl<B: Replay> Call<B> {
 
     fn record(&mut self, now: Instant, outcome: AttemptOutcome, reach: Reach, verdict: &Verdict) -> &mut Trail {
         let call_started = self.started();
-        let started = self.attempt_started.unwrap_or(call_started);
+        let started = self.attempt_started();
         let trail = self.trail.get_or_insert_default();
         trail.attempts.push(AttemptReport {
             number: self.attempt,
@@ -396,10 +399,9 @@ impl<B: Replay> Call<B> {
         let elapsed = now.saturating_duration_since(self.started());
         let clock = &self.plan.operation.clock;
         let trail = self.trail.as_deref_mut();
-        let (attempts, unknown, stacked) =
-            trail.map_or_else(Default::default, |trail| (mem::take(&mut trail.attempts), trail.unknown, trail.stacked));
+        let Trail { attempts, unknown, stacked, first_held, .. } = trail.map(mem::take).unwrap_or_default();
         let retry_at = not_before.and_then(|wait| clock.now().checked_add(wait));
-        CallReport::new(report::Inner { attempts, elapsed, stop, retry_at, unknown, stacked })
+        CallReport::new(report::Inner { attempts, elapsed, stop, retry_at, unknown, stacked, first_held })
     }
 }
 

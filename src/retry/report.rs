@@ -28,6 +28,7 @@ pub(super) struct Inner {
     pub(super) retry_at: Option<SystemTime>,
     pub(super) unknown: bool,
     pub(super) stacked: bool,
+    pub(super) first_held: Option<Duration>,
 }
 
 impl CallReport {
@@ -35,7 +36,7 @@ impl CallReport {
     pub(super) fn of_stacked() -> Self {
         let stop = Some(StopReason::Stacked);
         let (attempts, elapsed) = (Vec::new(), Duration::ZERO);
-        Self::new(Inner { attempts, elapsed, stop, retry_at: None, unknown: false, stacked: true })
+        Self::new(Inner { attempts, elapsed, stop, retry_at: None, unknown: false, stacked: true, first_held: None })
     }
 
     pub(super) fn new(inner: Inner) -> Self {
@@ -68,6 +69,12 @@ impl CallReport {
         self.0.unknown
     }
 
+    /// How long the first try was held back because of what another call to the same provider was told
+    /// ([`HoldScope::All`](crate::HoldScope::All)).
+    pub fn first_held(&self) -> Option<Duration> {
+        self.0.first_held
+    }
+
     /// Whether a second retry layer was found below on this path, and sent once.
     pub fn inner_stacked(&self) -> bool {
         self.0.stacked
@@ -83,6 +90,7 @@ impl fmt::Debug for CallReport {
             .field("retry_at", &self.0.retry_at)
             .field("outcome_unknown", &self.0.unknown)
             .field("inner_stacked", &self.0.stacked)
+            .field("first_held", &self.0.first_held)
             .finish()
     }
 }
