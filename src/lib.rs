@@ -17,7 +17,7 @@ pub use error::{AttemptTimedOut, Error};
 pub use fault::{Fault, FaultKind, UnknownFaultKind};
 pub use policy::{
     Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Jitter, Outcome, Plan, Policy, PolicyError, Reach,
-    RequestHead, RequestOptions, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
+    RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
 };
 pub use retry::{
     AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,

@@ -118,6 +118,12 @@ pub(crate) fn unclassified(about: About<'_>, attempt: u32, outcome: AttemptOutco
     }, "nobody listed this outcome: not repeated");
 }
 
+/// No route matched (D27).
+pub(crate) fn unmatched(plan: &Plan, method: &Method, uri: &Uri) {
+    let about = About { plan, method, uri };
+    call_event!(Level::DEBUG, about, { outcome = "unmatched", }, "no route matches: sent once, not repeated");
+}
+
 /// Where a call was when it was dropped.
 #[derive(Clone, Copy)]
 pub(crate) enum Phase {

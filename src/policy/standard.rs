@@ -97,6 +97,10 @@ impl StandardPolicy {
         &self.operation.name
     }
 
+    pub(crate) fn max_attempts(&self) -> u32 {
+        self.operation.max_attempts
+    }
+
     /// What is allowed, but probably not meant. Also logged as WARN when the policy is built.
     pub fn warnings(&self) -> &[String] {
         &self.operation.warnings
