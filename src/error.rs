@@ -98,7 +98,10 @@ impl Error {
     pub(crate) fn body(source: BoxError) -> Self {
         match source.downcast::<Error>() {
             Ok(ours) => *ours,
-            Err(source) => Self::of(Kind::Body, Some(source)),
+            Err(source) => {
+                let fault = Some(Fault::response_body_failed(&*source));
+                Error(Box::new(Inner { kind: Kind::Body, plan: None, report: None, fault, source: Some(source) }))
+            }
         }
     }
 
@@ -204,6 +207,11 @@ impl Error {
     /// has no `hyper::Error` in it: nothing of HTTP had begun.
     pub fn find_source<T: StdError + 'static>(&self) -> Option<&T> {
         chain(self.source()?).find_map(|error| error.downcast_ref())
+    }
+
+    /// Whether an earlier attempt of that call may have taken effect, whatever the last one's error proves.
+    pub(crate) fn may_have_worked(&self) -> bool {
+        self.report().is_some_and(CallReport::outcome_unknown)
     }
 
     fn fault_is(&self, kind: FaultKind) -> bool {

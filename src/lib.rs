@@ -5,7 +5,7 @@
 
 mod deadline;
 mod error;
-mod fault;
+pub mod fault;
 mod observe;
 pub mod policy;
 mod redact;
@@ -14,7 +14,7 @@ pub mod timeout;
 
 pub use deadline::Deadline;
 pub use error::{AttemptTimedOut, Error};
-pub use fault::{Fault, FaultKind, UnknownFaultKind};
+pub use fault::{Fault, FaultKind};
 pub use policy::{
     Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Jitter, Outcome, Plan, Policy, PolicyError, Reach,
     RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,

@@ -10,12 +10,12 @@ use super::chain::{Link, Links, peek};
 use super::{Fault, FaultKind, connect, stream, system, tls};
 
 /// The outer `None` is "not the client's error"; the inner, "it says nothing itself, look beneath".
-pub(super) fn read(link: Link<'_>, beneath: &Links<'_>) -> Option<Option<Fault>> {
+pub(super) fn read(link: Link<'_>, beneath: &Links<'_>, body_polled: bool) -> Option<Option<Fault>> {
     if let Some(error) = peek::<legacy::Error>(link) {
         return Some(pooled(error, beneath));
     }
     if let Some(error) = peek::<hyper::Error>(link) {
-        return Some(Some(http(error, beneath.clone())));
+        return Some(Some(http(error, beneath.clone(), body_polled)));
     }
     peek::<h2::Error>(link).map(|error| Some(stream::read(error)))
 }
@@ -38,7 +38,7 @@ fn pooled(error: &legacy::Error, beneath: &Links<'_>) -> Option<Fault> {
 }
 
 /// hyper, which speaks over one connection.
-fn http(error: &hyper::Error, mut beneath: Links<'_>) -> Fault {
+fn http(error: &hyper::Error, mut beneath: Links<'_>, body_polled: bool) -> Fault {
     if error.is_canceled() {
         let fault = Fault::of(FaultKind::Closed);
         return if never_left_the_queue(error) { fault.proved_unsent() } else { fault };
@@ -57,9 +57,14 @@ fn http(error: &hyper::Error, mut beneath: Links<'_>) -> Fault {
         return Fault::of(FaultKind::Protocol);
     }
     // hyper has no word for the rest; the cause has. Without one, bytes came that nobody had asked for.
-    let Some(cause) = beneath.next() else { return Fault::of(FaultKind::Protocol) };
+    let Some(cause) = beneath.next() else {
+        return Fault::of(FaultKind::Protocol);
+    };
     if let Some(error) = peek::<h2::Error>(cause) {
-        return stream::read(error);
+        let fault = stream::read(error);
+        // Perhaps the connection's error, handed to a request that it does not concern.
+        let doubtful = error.is_go_away() && !body_polled;
+        return Fault { unsent: fault.unsent && !doubtful, ..fault };
     }
     if let Some(fault) = beneath.find_map(tls::read).or_else(|| system::read(cause)) {
         return fault;

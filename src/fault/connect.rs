@@ -26,7 +26,9 @@ fn judge(mut links: Links<'_>) -> Fault {
         }
         if peek::<ConnectError>(link).is_some() {
             // Without a cause it turned the URI itself down.
-            let Some(cause) = links.next() else { return verdict };
+            let Some(cause) = links.next() else {
+                return verdict;
+            };
             let looked_up = !is_from_socket(cause, &links);
             return Fault::of(if looked_up { FaultKind::Dns } else { FaultKind::Connect });
         }
@@ -53,7 +55,9 @@ fn judge(mut links: Links<'_>) -> Fault {
 /// Whether the connector's error came from the socket. All of those are the operating system's, but for two that the
 /// connector makes itself: its timer, and an address list that was empty. The rest is the resolver's.
 fn is_from_socket(cause: Link<'_>, beneath: &Links<'_>) -> bool {
-    let Some(error) = peek::<io::Error>(cause) else { return false };
+    let Some(error) = peek::<io::Error>(cause) else {
+        return false;
+    };
     error.raw_os_error().is_some()
         || error.kind() == ErrorKind::NotConnected
         || error.kind() == ErrorKind::TimedOut && beneath.clone().next().is_some_and(system::is_timer)

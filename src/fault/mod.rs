@@ -12,7 +12,7 @@
 //!   | hyper-util's client failed to connect | no connection, no request |
 //!   | hyper cancelled it, or had closed the connection before taking it | it never left the queue |
 //!   | the peer reset its stream with `REFUSED_STREAM` | [RFC 9113, 8.7] |
-//!   | the peer's `GOAWAY` left its stream out | [RFC 9113, 6.8] |
+//!   | the peer's `GOAWAY` left its stream out ([`Fault::read_attempt`]) | [RFC 9113, 6.8] |
 //!
 //!   A connection that closes or resets after the request was written proves nothing, on a reused connection neither,
 //!   and an `io::Error` found in anybody else's error proves nothing whatever it says.
@@ -53,6 +53,8 @@ use std::error::Error;
 
 use chain::{Link, Links};
 
+use crate::retry::BodyFailed;
+
 pub use kind::{FaultKind, UnknownFaultKind};
 
 /// What went wrong with one attempt, as far as the error proves it.
@@ -69,12 +71,24 @@ pub struct Fault {
 impl Fault {
     /// Reads an error and what lies beneath it.
     ///
-    /// Wrappers that this crate does not know (a middleware's error, reqwest's, a buffer's) are looked through. At most
-    /// 32 links are read, so an endless chain ends as [`FaultKind::Unclassified`].
+    /// Wrappers that this crate does not know (a middleware's error, reqwest's, a buffer's) are looked
+    /// through. At most 32 links are read, so an endless chain ends as [`FaultKind::Unclassified`].
     pub fn read(error: &(dyn Error + 'static)) -> Fault {
+        Fault::read_attempt(error, false)
+    }
+
+    /// Reads the error of an attempt, knowing whether the client had begun to read (`poll_frame`) the
+    /// body of its request.
+    ///
+    /// It matters for `GOAWAY` alone. hyper asks its connection once more after it has handed over a
+    /// request and before it reads the body; a `GOAWAY` that comes in between ends the request with the
+    /// connection's error, though its stream may be within the last id and on its way. Once the body is
+    /// being read, the error can only be the stream's own. So a request without a body never gets this
+    /// proof, and one with a body gets it when it was polled.
+    pub fn read_attempt(error: &(dyn Error + 'static), body_polled: bool) -> Fault {
         let mut links = Links::of(error);
         while let Some(link) = links.next() {
-            if let Some(fault) = read_link(link, &links) {
+            if let Some(fault) = read_link(link, &links, body_polled) {
                 return fault;
             }
         }
@@ -120,13 +134,18 @@ impl Fault {
     /// The response's body failed, after its head had arrived.
     ///
     /// Whatever the error says, the request was processed, so no proof survives; a stall stays a timeout.
-    pub(crate) fn body_failed(error: &(dyn Error + 'static)) -> Fault {
+    pub(crate) fn response_body_failed(error: &(dyn Error + 'static)) -> Fault {
         let fault = Fault::read(error);
         let kind = match fault.kind {
             FaultKind::Timeout => FaultKind::Timeout,
             _ => FaultKind::Body,
         };
         Fault { kind, unsent: false, ..fault }
+    }
+
+    /// The caller's own body failed: its error is the caller's, whatever it looks like.
+    pub(crate) const fn request_body_failed() -> Fault {
+        Fault::of(FaultKind::Body).permanently()
     }
 
     /// Repeating cannot help.
@@ -142,12 +161,21 @@ impl Fault {
 }
 
 /// What one link says; `None` where it only wraps what lies beneath.
-fn read_link(link: Link<'_>, beneath: &Links<'_>) -> Option<Fault> {
+fn read_link(link: Link<'_>, beneath: &Links<'_>, body_polled: bool) -> Option<Fault> {
+    if let Some(error) = chain::peek::<crate::Error>(link) {
+        return match error.fault() {
+            Some(fault) => Some(Fault { unsent: fault.unsent && !error.may_have_worked(), ..fault }),
+            None => error.is_timeout().then(|| Fault::of(FaultKind::Timeout)),
+        };
+    }
+    if chain::peek::<BodyFailed>(link).is_some() {
+        return Some(Fault::request_body_failed());
+    }
     #[cfg(feature = "hyper")]
-    if let Some(reading) = client::read(link, beneath) {
+    if let Some(reading) = client::read(link, beneath, body_polled) {
         return reading;
     }
     #[cfg(not(feature = "hyper"))]
-    let _ = beneath;
+    let _ = (beneath, body_polled);
     tls::read(link).or_else(|| system::read(link))
 }

@@ -74,7 +74,9 @@ impl<B: Replay> Call<B> {
         let head = Head::keep(&request);
         let outer = request.extensions().get().copied();
         let (parts, body) = request.into_parts();
-        let (body, source) = Source::split(body);
+        // Whether the client has begun to read the body decides nothing where a repeat is safe anyway.
+        let polled = (plan.evidence().is_none() && plan.max_attempts() > 1).then(|| head.flag());
+        let (body, source) = Source::split(body, polled);
         let call = Call { plan, head, source, attempt: 0, outer, started: None, trail: None };
         (call, Request::from_parts(parts, body))
     }
@@ -161,7 +163,10 @@ impl<B: Replay> Call<B> {
         let (mut result, fault) = match result {
             Ok(Ok(response)) => (Ok(response), None),
             Ok(Err(error)) => {
-                let fault = if self.source.failed() { Fault::body_failed(&*error) } else { Fault::read(&*error) };
+                let fault = match self.source.failed() {
+                    true => Fault::request_body_failed(),
+                    false => Fault::read_attempt(&*error, self.source.polled()),
+                };
                 (Err(error), Some(fault))
             }
             Err(Expired) => {

@@ -1,7 +1,14 @@
 //! What a call keeps of its request's head, to send it again.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
+};
+
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
+
+use super::replay::Polled;
 
 /// A request's head, packed into one allocation of its exact size.
 ///
@@ -20,8 +27,9 @@ pub(super) struct Head {
 }
 
 enum Packed {
-    /// Kept, not used yet.
-    Once(Vec<u8>),
+    /// Kept, not used yet. The first byte is the flag that the first attempt's body may set ([`Polled`]), which would
+    /// otherwise need an allocation of its own: hence the atomics, and the `Arc`.
+    Once(Arc<[AtomicU8]>),
     /// Sliced, without copying, into the values of each later attempt.
     Shared(Bytes),
 }
@@ -29,21 +37,24 @@ enum Packed {
 /// A header in the pack: the lengths of its name and value (the lowest bit says whether it is sensitive), name, value.
 const NAME_LENGTH: usize = size_of::<u16>();
 const LENGTHS: usize = NAME_LENGTH + size_of::<u32>();
+const FLAG: usize = 1;
 
 impl Head {
     pub(super) fn keep<B>(request: &Request<B>) -> Self {
         let headers = request.headers();
-        let size = headers.iter().map(|(name, value)| LENGTHS + name.as_str().len() + value.len()).sum();
-        let mut pack = Vec::with_capacity(size);
+        let size: usize = headers.iter().map(|(name, value)| LENGTHS + name.as_str().len() + value.len()).sum();
+        let mut pack: Arc<[AtomicU8]> = (0..FLAG + size).map(|_| AtomicU8::new(0)).collect();
         let mut upgrade = request.method() == Method::CONNECT;
+        // Nobody else has it yet.
+        let mut rest = Arc::get_mut(&mut pack).and_then(|pack| pack.get_mut(FLAG..)).unwrap_or_default();
         for (name, value) in headers {
             upgrade |= name == header::UPGRADE;
             // Lengths fit: `http` allows names below 2^16 bytes, and a value of 2^31 bytes is not a header.
             let value_length = (value.len() as u32) << 1 | u32::from(value.is_sensitive());
-            pack.extend_from_slice(&(name.as_str().len() as u16).to_le_bytes());
-            pack.extend_from_slice(&value_length.to_le_bytes());
-            pack.extend_from_slice(name.as_str().as_bytes());
-            pack.extend_from_slice(value.as_bytes());
+            rest = put(rest, &(name.as_str().len() as u16).to_le_bytes());
+            rest = put(rest, &value_length.to_le_bytes());
+            rest = put(rest, name.as_str().as_bytes());
+            rest = put(rest, value.as_bytes());
         }
         Head {
             packed: Packed::Once(pack),
@@ -53,6 +64,14 @@ impl Head {
             version: request.version(),
             extensions: (!request.extensions().is_empty()).then(|| request.extensions().clone()),
             upgrade,
+        }
+    }
+
+    /// The flag for the body of the first attempt.
+    pub(super) fn flag(&self) -> Polled {
+        match &self.packed {
+            Packed::Once(pack) => Polled::first_of(Arc::clone(pack)),
+            Packed::Shared(_) => Polled::new(),
         }
     }
 
@@ -73,7 +92,8 @@ impl Head {
         let pack = match &mut self.packed {
             Packed::Shared(pack) => pack.clone(),
             Packed::Once(pack) => {
-                let shared = Bytes::from(std::mem::take(pack));
+                let bytes = pack.iter().skip(FLAG).map(|byte| byte.load(Ordering::Relaxed));
+                let shared = Bytes::from(bytes.collect::<Vec<u8>>());
                 self.packed = Packed::Shared(shared.clone());
                 shared
             }
@@ -94,6 +114,15 @@ impl Head {
         }
         headers
     }
+}
+
+/// Writes these bytes and returns what is left to write to. Compiles to a copy: nobody else sees the atomics yet.
+fn put<'a>(pack: &'a mut [AtomicU8], bytes: &[u8]) -> &'a mut [AtomicU8] {
+    let (here, rest) = pack.split_at_mut(bytes.len().min(pack.len()));
+    for (place, byte) in here.iter_mut().zip(bytes) {
+        *place.get_mut() = *byte;
+    }
+    rest
 }
 
 #[cfg(test)]

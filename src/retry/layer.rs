@@ -64,6 +64,9 @@ use super::Retry;
 /// Any `Service<Request<AttemptBody<B>>> + Clone` whose error is `Into<BoxError>` and whose response is a
 /// `Response<impl Body>`, for request bodies `B:` [`Replay`](crate::Replay). Nothing is boxed and nothing is spawned;
 /// the service and its future are `Send` where the inner ones are. Timers need a tokio runtime with time enabled.
+/// Where the inner service's error is itself boxed (as `buffer`'s is), the compiler does not see that
+/// `stack.oneshot(request)` may be spawned ("implementation of `From` is not general enough", as with tower's own
+/// layers); `stack.ready().await?.call(request)` says the same and compiles.
 #[derive(Clone, Debug)]
 pub struct RetryLayer<P> {
     policy: P,

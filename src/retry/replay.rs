@@ -4,6 +4,10 @@ use std::{
     error::Error as StdError,
     fmt,
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -145,7 +149,7 @@ pin_project! {
     where
         B: Body,
     {
-        Whole { #[pin] body: B },
+        Whole { #[pin] body: B, polled: Option<Polled> },
         Taped { play: tape::Play<B> },
     }
 }
@@ -153,7 +157,7 @@ pin_project! {
 impl<B: Body> AttemptBody<B> {
     /// A body that is sent once.
     pub(super) fn once(body: B) -> Self {
-        AttemptBody { kind: Kind::Whole { body } }
+        AttemptBody { kind: Kind::Whole { body, polled: None } }
     }
 }
 
@@ -175,30 +179,61 @@ impl<B: Replay> Body for AttemptBody<B> {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
         match self.project().kind.project() {
-            KindProj::Whole { body } => body.poll_frame(cx).map_err(|error| BodyFailed(error.into()).into()),
+            KindProj::Whole { body, polled } => {
+                if let Some(polled) = polled.take() {
+                    polled.set();
+                }
+                body.poll_frame(cx).map_err(|error| BodyFailed(error.into()).into())
+            }
             KindProj::Taped { play } => play.poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.kind {
-            Kind::Whole { body } => body.is_end_stream(),
+            Kind::Whole { body, .. } => body.is_end_stream(),
             Kind::Taped { play } => play.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
-            Kind::Whole { body } => body.size_hint(),
+            Kind::Whole { body, .. } => body.size_hint(),
             Kind::Taped { play } => play.size_hint(),
         }
     }
 }
 
+/// Whether the client has begun to read an attempt's body: what makes a `GOAWAY` a proof
+/// (see [`Fault::read_attempt`](crate::Fault::read_attempt)).
+#[derive(Clone)]
+pub(super) struct Polled(Arc<[AtomicU8]>);
+
+impl Polled {
+    pub(super) fn new() -> Self {
+        Polled(Arc::new([AtomicU8::new(0)]))
+    }
+
+    /// The first byte of a longer allocation.
+    pub(super) fn first_of(bytes: Arc<[AtomicU8]>) -> Self {
+        Polled(bytes)
+    }
+
+    fn set(&self) {
+        if let Some(flag) = self.0.first() {
+            flag.store(1, Ordering::Release);
+        }
+    }
+
+    fn get(&self) -> bool {
+        self.0.first().is_some_and(|flag| flag.load(Ordering::Acquire) == 1)
+    }
+}
+
 /// Where the bodies of a call's attempts come from.
 pub(super) enum Source<B: Body> {
-    /// In memory: cloned by reference count.
-    Whole(B),
+    /// In memory: cloned by reference count. With a flag, where it matters whether the client began to read it.
+    Whole { body: B, polled: Option<Polled> },
     /// Taped as it streams.
     Taped(Tape<B>),
 }
@@ -208,9 +243,12 @@ const SURELY_SENT: u64 = 64 * 1024;
 
 impl<B: Replay> Source<B> {
     /// The first attempt's body, and where those of later ones come from.
-    pub(super) fn split(body: B) -> (AttemptBody<B>, Self) {
+    pub(super) fn split(body: B, polled: Option<Polled>) -> (AttemptBody<B>, Self) {
         match body.try_clone() {
-            Some(copy) => (AttemptBody::once(body), Source::Whole(copy)),
+            Some(copy) => {
+                let first = AttemptBody { kind: Kind::Whole { body, polled: polled.clone() } };
+                (first, Source::Whole { body: copy, polled })
+            }
             None => {
                 let (play, tape) = Tape::record(body);
                 (AttemptBody { kind: Kind::Taped { play } }, Source::Taped(tape))
@@ -221,16 +259,28 @@ impl<B: Replay> Source<B> {
     /// Whether another attempt could have the same body.
     pub(super) fn can_repeat(&self) -> bool {
         match self {
-            Source::Whole(_) => true,
+            Source::Whole { body, .. } => body.try_clone().is_some(),
             Source::Taped(tape) => tape.can_repeat(),
         }
     }
 
     /// The body of another attempt. Cuts off an earlier attempt's upload, should it still be running.
-    pub(super) fn again(&self) -> Option<AttemptBody<B>> {
+    pub(super) fn again(&mut self) -> Option<AttemptBody<B>> {
         match self {
-            Source::Whole(body) => body.try_clone().map(AttemptBody::once),
+            Source::Whole { body, polled } => {
+                let body = body.try_clone()?;
+                *polled = polled.take().map(|_| Polled::new());
+                Some(AttemptBody { kind: Kind::Whole { body, polled: polled.clone() } })
+            }
             Source::Taped(tape) => tape.replay().map(|play| AttemptBody { kind: Kind::Taped { play } }),
+        }
+    }
+
+    /// Whether the client has begun to read the current attempt's body. `false` also where nobody asked to know.
+    pub(super) fn polled(&self) -> bool {
+        match self {
+            Source::Whole { polled, .. } => polled.as_ref().is_some_and(Polled::get),
+            Source::Taped(tape) => tape.polled(),
         }
     }
 
@@ -251,7 +301,7 @@ impl<B: Replay> Source<B> {
     /// take for ever, and would not free the connection.
     pub(super) fn may_be_uploading(&self) -> bool {
         match self {
-            Source::Whole(body) => body.size_hint().upper().is_none_or(|size| size > SURELY_SENT),
+            Source::Whole { body, .. } => body.size_hint().upper().is_none_or(|size| size > SURELY_SENT),
             Source::Taped(tape) => tape.may_be_uploading(SURELY_SENT),
         }
     }

@@ -36,6 +36,8 @@ struct Reel<B: Body> {
     failed: bool,
     /// Frames may have been taken from the source.
     started: bool,
+    /// The current attempt has been read from.
+    polled: bool,
     /// Which attempt may read. Raised to cut off an earlier one.
     epoch: u32,
     waker: Option<Waker>,
@@ -77,6 +79,7 @@ impl<B: Replay> Tape<B> {
             over: false,
             failed: false,
             started: false,
+            polled: false,
             epoch: 0,
             waker: None,
         }));
@@ -86,7 +89,8 @@ impl<B: Replay> Tape<B> {
     /// The same body from its start. Cuts off an earlier attempt.
     pub(super) fn replay(&self) -> Option<Play<B>> {
         self.revoke();
-        let reel = lock(&self.0);
+        let mut reel = lock(&self.0);
+        reel.polled = false;
         let epoch = reel.epoch;
         reel.can_repeat().then(|| Play { reel: Arc::clone(&self.0), epoch, at: 0 })
     }
@@ -105,6 +109,10 @@ impl<B: Replay> Tape<B> {
 
     pub(super) fn can_repeat(&self) -> bool {
         lock(&self.0).can_repeat()
+    }
+
+    pub(super) fn polled(&self) -> bool {
+        lock(&self.0).polled
     }
 
     pub(super) fn failed(&self) -> bool {
@@ -153,6 +161,7 @@ impl<B: Replay> Play<B> {
         if reel.epoch != self.epoch {
             return Poll::Ready(Some(Err(UploadRevoked.into())));
         }
+        reel.polled = true;
         if let Some(kept) = reel.kept.get(self.at) {
             self.at += 1;
             return Poll::Ready(Some(Ok(kept.to_frame())));

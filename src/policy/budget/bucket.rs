@@ -110,6 +110,12 @@ impl Bucket {
         self.allows(level, share, self.cost)
     }
 
+    /// More first tries fail than the setting allows, whatever the level.
+    pub(super) fn is_closed(&self) -> bool {
+        let (_, share) = self.read(self.word.0.load(Ordering::Relaxed), 0);
+        share > self.open_share
+    }
+
     pub(super) fn first_try(&self, succeeded: bool, brought: u64) {
         let amount = if succeeded { self.first_success } else { self.first_failure };
         self.change(brought, |level, share| (self.moved(level, amount), self.share_after(share, succeeded)));

@@ -198,6 +198,14 @@ impl Budget {
         self.first_try_by(succeeded, || now);
     }
 
+    /// Whether so many first tries fail that no retry is made, not even one that costs nothing.
+    pub fn is_closed(&self) -> bool {
+        match &self.0.form {
+            Form::Bucket(bucket) => bucket.is_closed(),
+            Form::Window(_) | Form::Unlimited { .. } => false,
+        }
+    }
+
     /// Takes what a retry costs. `None`: spent, or closed.
     pub fn charge(&self, load: Load) -> Option<Charge> {
         self.charge_by(load, Instant::now)

@@ -68,8 +68,8 @@ fn revoked<T>(frame: Option<Result<T, BoxError>>) -> bool {
 fn what_is_in_memory_is_shared_and_not_taped() {
     let bytes = Bytes::from(vec![7; 1 << 20]);
     let at = bytes.as_ptr();
-    let (first, source) = Source::split(Full::new(bytes));
-    assert!(matches!(source, Source::Whole(_)));
+    let (first, mut source) = Source::split(Full::new(bytes), None);
+    assert!(matches!(source, Source::Whole { .. }));
     for mut body in [first, source.again().unwrap(), source.again().unwrap()] {
         assert_eq!(body.size_hint().exact(), Some(1 << 20));
         assert_eq!(next(&mut body).unwrap().unwrap().into_data().unwrap().as_ptr(), at);
@@ -81,7 +81,8 @@ fn what_is_in_memory_is_shared_and_not_taped() {
 fn a_stream_is_taped_and_played_again_with_its_trailers() {
     let mut trailers = HeaderMap::new();
     trailers.insert("x-sum", "1".parse().unwrap());
-    let (first, source) = Source::split(frames([data("one "), data("two"), Ok(Frame::trailers(trailers.clone()))]));
+    let (first, mut source) =
+        Source::split(frames([data("one "), data("two"), Ok(Frame::trailers(trailers.clone()))]), None);
     assert_eq!(first.size_hint().exact(), None);
     let mut attempt = Some(first);
     for _ in 1..=3 {
@@ -94,14 +95,14 @@ fn a_stream_is_taped_and_played_again_with_its_trailers() {
 
 #[test]
 fn an_attempt_that_failed_before_any_frame_does_not_send_a_chunk_twice() {
-    let (first, source) = Source::split(frames([data("one "), data("two")]));
+    let (first, mut source) = Source::split(frames([data("one "), data("two")]), None);
     drop(first);
     assert_eq!(text(source.again().unwrap()), "one two");
 }
 
 #[test]
 fn an_attempt_cut_off_in_the_middle_leaves_the_rest_to_the_next() {
-    let (mut first, source) = Source::split(exact([data("one "), data("two "), data("three")]));
+    let (mut first, mut source) = Source::split(exact([data("one "), data("two "), data("three")]), None);
     assert_eq!(first.size_hint().exact(), Some(13));
     assert_eq!(next(&mut first).unwrap().unwrap().into_data().unwrap(), "one ");
     assert_eq!(first.size_hint().exact(), Some(9));
@@ -115,14 +116,14 @@ fn an_attempt_cut_off_in_the_middle_leaves_the_rest_to_the_next() {
 
 #[test]
 fn the_end_is_exact_on_every_attempt() {
-    let (mut body, source) = Source::split(exact([data("one")]));
+    let (mut body, mut source) = Source::split(exact([data("one")]), None);
     for _ in 1..=3 {
         assert!(!body.is_end_stream());
         assert!(next(&mut body).unwrap().is_ok());
         assert!(body.is_end_stream());
         body = source.again().unwrap();
     }
-    let (empty, source) = Source::split(exact([]));
+    let (empty, mut source) = Source::split(exact([]), None);
     assert!(empty.is_end_stream() && source.again().unwrap().is_end_stream());
     assert_eq!(empty.size_hint().exact(), Some(0));
 }
@@ -130,7 +131,7 @@ fn the_end_is_exact_on_every_attempt() {
 #[test]
 fn past_the_cap_it_streams_once() {
     let chunk = Bytes::from(vec![1; 16 * 1024]);
-    let (body, source) = Source::split(frames((0..100).map(|_| Ok(Frame::data(chunk.clone())))));
+    let (body, mut source) = Source::split(frames((0..100).map(|_| Ok(Frame::data(chunk.clone())))), None);
     assert!(source.can_repeat());
     let sent = body.collect().now_or_never().unwrap().unwrap().to_bytes();
     assert_eq!(sent.len(), 100 * 16 * 1024);
@@ -140,7 +141,7 @@ fn past_the_cap_it_streams_once() {
 
 #[test]
 fn a_thousand_tiny_frames_are_past_the_cap_too() {
-    let (body, source) = Source::split(frames((0..2000).map(|_| data("x"))));
+    let (body, source) = Source::split(frames((0..2000).map(|_| data("x"))), None);
     assert_eq!(text(body).len(), 2000);
     assert!(!source.can_repeat());
 }
@@ -148,7 +149,7 @@ fn a_thousand_tiny_frames_are_past_the_cap_too() {
 #[test]
 fn an_erased_body_in_memory_is_kept_whatever_its_size() {
     let bytes = Bytes::from(vec![7; 1 << 20]);
-    let (first, source) = Source::split(BoxBody::new(Full::new(bytes.clone())));
+    let (first, mut source) = Source::split(BoxBody::new(Full::new(bytes.clone())), None);
     assert!(matches!(source, Source::Taped(_)));
     let mut attempt = Some(first);
     for _ in 1..=2 {
@@ -160,7 +161,7 @@ fn an_erased_body_in_memory_is_kept_whatever_its_size() {
 
 #[test]
 fn a_body_that_fails_is_the_callers_fault() {
-    let (mut body, source) = Source::split(frames([data("one"), Err("no more".into())]));
+    let (mut body, source) = Source::split(frames([data("one"), Err("no more".into())]), None);
     assert!(next(&mut body).unwrap().is_ok());
     let error = next(&mut body).unwrap().unwrap_err();
     assert!(error.is::<BodyFailed>());
@@ -170,10 +171,10 @@ fn a_body_that_fails_is_the_callers_fault() {
 
 #[test]
 fn whether_an_upload_may_still_be_on_its_way() {
-    let uploading = |size: usize| Source::split(Full::new(Bytes::from(vec![0; size]))).1.may_be_uploading();
+    let uploading = |size: usize| Source::split(Full::new(Bytes::from(vec![0; size])), None).1.may_be_uploading();
     assert!(!uploading(0) && !uploading(64 * 1024) && uploading(64 * 1024 + 1));
 
-    let (mut body, source) = Source::split(exact([data("one"), data("two")]));
+    let (mut body, source) = Source::split(exact([data("one"), data("two")]), None);
     assert!(source.may_be_uploading());
     let _ = (next(&mut body), next(&mut body));
     assert!(!source.may_be_uploading());
