@@ -21,8 +21,9 @@ pin_project! {
     pub struct TimeoutBody<B> {
         #[pin]
         body: B,
-        #[pin]
-        timer: Timer,
+        // Made when a frame has first to be waited for. Boxed, so that readers may move the body: `BodyExt::frame` and
+        // most others ask for `Unpin`.
+        timer: Option<Pin<Box<Timer>>>,
         total: Option<(Instant, Duration)>,
         idle: Option<Duration>,
         // What the timer is armed for.
@@ -33,7 +34,7 @@ pin_project! {
 
 impl<B> TimeoutBody<B> {
     pub(super) fn new(body: B, total: Option<(Instant, Duration)>, idle: Option<Duration>) -> Self {
-        TimeoutBody { body, timer: Timer::new(), total, idle, next: Limit::Total(Duration::ZERO), over: false }
+        TimeoutBody { body, timer: None, total, idle, next: Limit::Total(Duration::ZERO), over: false }
     }
 
     /// The inner body, unlimited.
@@ -51,19 +52,22 @@ where
     type Error = Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, Error>>> {
-        let mut this = self.project();
+        let this = self.project();
         if *this.over {
             return Poll::Ready(None);
         }
         if let Poll::Ready(frame) = this.body.poll_frame(cx) {
-            this.timer.as_mut().disarm();
+            if let Some(timer) = this.timer {
+                timer.as_mut().disarm();
+            }
             return Poll::Ready(frame.map(|frame| frame.map_err(|error| Error::body(error.into()))));
         }
         let (total, idle, next) = (*this.total, *this.idle, this.next);
         if total.is_none() && idle.is_none() {
             return Poll::Pending;
         }
-        ready!(this.timer.poll_until(cx, || {
+        let timer = this.timer.get_or_insert_with(|| Box::pin(Timer::new()));
+        ready!(timer.as_mut().poll_until(cx, || {
             let total = total.map(|(at, total)| (at, Limit::Total(total)));
             let idle = idle.map(|idle| (later(Instant::now(), idle), Limit::BodyIdle(idle)));
             let (at, limit) = match (total, idle) {
