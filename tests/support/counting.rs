@@ -18,7 +18,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
 };
-use redial::{Backoff, StandardPolicy, Timeouts, Transient};
+use redial::{Backoff, Budget, StandardPolicy, Timeouts, Transient};
 use tokio::net::TcpListener;
 
 /// What reached the server.
@@ -93,11 +93,6 @@ impl Server {
         format!("http://{}{path}", self.authority)
     }
 
-    /// The same server under another name: another origin to a client.
-    pub fn other_origin(&self, path: &str) -> String {
-        self.url(path).replace("127.0.0.1", "localhost")
-    }
-
     pub fn get(&self, path: &str) -> Request<Full<Bytes>> {
         Request::get(self.url(path)).body(Full::default()).expect("a valid request")
     }
@@ -155,8 +150,17 @@ where
 
 /// Three attempts with waits as short as they may be.
 pub fn policy() -> StandardPolicy {
+    policy_for("tests")
+}
+
+/// The same for a provider of this name, by which a test tells its events from those of others.
+pub fn policy_for(provider: &str) -> StandardPolicy {
     let timeouts = Timeouts { attempt: Duration::from_secs(5), total: Duration::from_secs(20) };
     let backoff =
         Backoff::exponential(Duration::from_millis(2)).max(Duration::from_millis(4)).floor(Duration::from_millis(1));
-    StandardPolicy::builder("tests", timeouts, Transient::usual()).backoff(backoff).build().expect("a valid policy")
+    StandardPolicy::builder(provider, timeouts, Transient::usual())
+        .backoff(backoff)
+        .budget(Budget::unlimited("tests count attempts, all of them"))
+        .build()
+        .expect("a valid policy")
 }
