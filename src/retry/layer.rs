@@ -56,8 +56,14 @@ use super::Retry;
 /// # }
 /// ```
 ///
-/// Where types are erased between the two, the inner one notices at run time, sends once, applies nothing of its
-/// policy, and says so in one WARN; see [`refuse_stacking`](Self::refuse_stacking).
+/// Where types are erased between the two (a boxed body, a `dyn` middleware), the inner one notices at run time, sends
+/// once, applies nothing of its policy, and says so in one WARN; see [`refuse_stacking`](Self::refuse_stacking). It
+/// reads a marker in the request's extensions, which these lose, so that requests do multiply below them:
+///
+/// - a redirect to another origin (tower-http's `FollowRedirectLayer` hands no extensions across);
+/// - a client's own inner stack, such as the retries of a `reqwest` client;
+/// - any middleware or handler that builds a new request. A handler's request of its own is a path of its own; where
+///   it forwards the very request it was given, [`detach`](crate::detach) says that a new path is meant.
 ///
 /// # What the inner service must be
 ///
