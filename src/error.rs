@@ -141,6 +141,12 @@ impl Error {
         self
     }
 
+    /// A stacked retry layer handed it on. A report that is there already says more.
+    pub(crate) fn sent_once(mut self, report: CallReport) -> Self {
+        self.0.report.get_or_insert(report);
+        self
+    }
+
     /// A timeout ended it: the last attempt's, the total, a deadline, a limit of a timeout layer, or one of the
     /// client's own.
     pub fn is_timeout(&self) -> bool {
@@ -245,7 +251,7 @@ impl fmt::Display for Error {
             Kind::Unrepeatable => f.write_str("the request's body could not be sent again")?,
             Kind::Stacked => f.write_str("refused: the request has already passed a retry layer on this path")?,
         }
-        if let Some(report) = inner.report.as_ref().filter(|_| inner.kind != Kind::Stacked) {
+        if let Some(report) = inner.report.as_ref().filter(|report| report.stop() != Some(StopReason::Stacked)) {
             let (attempts, elapsed) = (report.attempts().len(), report.elapsed());
             write!(f, " after {attempts} attempt{} in {elapsed:.1?}", if attempts == 1 { "" } else { "s" })?;
             if let Some(stop) = report.stop().filter(|_| inner.kind == Kind::Failed) {

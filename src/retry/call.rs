@@ -174,6 +174,14 @@ impl<B: Replay> Call<B> {
                 (Err(error.into()), Some(Fault::attempt_timeout()))
             }
         };
+        // What a stacked layer below left is absorbed into this call's report.
+        let stacked = match &mut result {
+            Ok(response) => report::take_stacked(response.extensions_mut()),
+            Err(error) => report::failed_stacked(&**error),
+        };
+        if stacked {
+            self.trail.get_or_insert_default().stacked = true;
+        }
         let verdict = self.judge(policy, &result, fault);
         match (&mut result, verdict.class()) {
             (Ok(response), Class::Success) => {
@@ -214,7 +222,6 @@ impl<B: Replay> Call<B> {
         if let Some(sent) = trail.sent.take() {
             sent.succeeded();
         }
-        trail.stacked |= report::take_stacked(response.extensions_mut());
         let report = self.report(now, None, None);
         if self.attempt > 1 {
             observe::recovered(self.about(), &report);
@@ -318,12 +325,9 @@ impl<B: Replay> Call<B> {
         }
     }
 
-    fn worth_draining<RB: Body>(&mut self, response: &Response<RB>) -> bool {
+    fn worth_draining<RB: Body>(&self, response: &Response<RB>) -> bool {
         let bodiless = self.head.method == Method::HEAD
             || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        if let Some(trail) = &mut self.trail {
-            trail.stacked |= report::is_stacked(response.extensions());
-        }
         let body = response.body();
         !bodiless && !body.is_end_stream() && body.size_hint().lower() <= super::future::DRAIN as u64
     }
@@ -338,10 +342,6 @@ impl<B: Replay> Call<B> {
     ) -> Result<Response<RB>, Error> {
         match result {
             Ok(mut response) => {
-                let stacked = report::take_stacked(response.extensions_mut());
-                if let Some(trail) = &mut self.trail {
-                    trail.stacked |= stacked;
-                }
                 let report = self.report(now, Some(stop.reason), stop.not_before);
                 observe::ended(self.about(), &report, class, false);
                 response.extensions_mut().insert(report);
@@ -410,8 +410,13 @@ impl<B: Replay> Call<B> {
     }
 }
 
-/// The answer that a stacked layer hands on: the outer one reads the sign and takes it out.
-pub(super) fn mark_stacked<RB>(mut response: Response<RB>) -> Response<RB> {
-    response.extensions_mut().insert(CallReport::of_stacked());
-    response
+/// What a stacked layer hands on: the outer one reads the sign, and takes it out of an answer.
+pub(super) fn mark_stacked<RB>(result: Result<Response<RB>, BoxError>) -> Result<Response<RB>, Error> {
+    match result {
+        Ok(mut response) => {
+            response.extensions_mut().insert(CallReport::of_stacked());
+            Ok(response)
+        }
+        Err(error) => Err(Error::of_inner(error).sent_once(CallReport::of_stacked())),
+    }
 }

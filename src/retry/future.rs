@@ -15,7 +15,7 @@ use tower_service::Service;
 
 use super::{
     AttemptBody, Replay,
-    call::{Call, End},
+    call::{Call, End, mark_stacked},
     guard,
 };
 use crate::{
@@ -151,9 +151,7 @@ where
         let mut this = self.project();
         let Some(call) = this.call else {
             let output = match this.state.as_mut().project() {
-                StateProj::PassOnce { response } => ready!(response.poll(cx))
-                    .map(super::call::mark_stacked)
-                    .map_err(|error| Error::of_inner(error.into())),
+                StateProj::PassOnce { response } => mark_stacked(ready!(response.poll(cx)).map_err(Into::into)),
                 StateProj::Refused { error } => Err(error.take().unwrap_or_else(Error::stacked)),
                 _ => return finished(),
             };

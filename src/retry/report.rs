@@ -1,6 +1,7 @@
 //! What happened to a call, attempt by attempt.
 
 use std::{
+    error::Error as StdError,
     fmt,
     sync::Arc,
     time::{Duration, SystemTime},
@@ -9,14 +10,16 @@ use std::{
 use http::{Extensions, StatusCode};
 
 use crate::{
+    Error,
+    error::chain,
     fault::FaultKind,
     policy::{Hint, Reach, StopReason},
 };
 
 /// What happened to a call: each attempt, and why there was not another.
 ///
-/// In the extensions of a response that took more than one attempt or whose repeat was refused, and in every
-/// [`Error`](crate::Error) of a retry layer. Cheap to clone.
+/// In the extensions of a response that took more than one attempt, whose repeat was refused, or that came through a
+/// second retry layer; and in every [`Error`](crate::Error) of a retry layer. Cheap to clone.
 #[derive(Clone)]
 pub struct CallReport(Arc<Inner>);
 
@@ -37,6 +40,10 @@ impl CallReport {
         let stop = Some(StopReason::Stacked);
         let (attempts, elapsed) = (Vec::new(), Duration::ZERO);
         Self::new(Inner { attempts, elapsed, stop, retry_at: None, unknown: false, stacked: true, first_held: None })
+    }
+
+    fn is_of_stacked(&self) -> bool {
+        self.stop() == Some(StopReason::Stacked)
     }
 
     pub(super) fn new(inner: Inner) -> Self {
@@ -75,7 +82,7 @@ impl CallReport {
         self.0.first_held
     }
 
-    /// Whether a second retry layer was found below on this path, and sent once.
+    /// Whether a second retry layer was found below on this path, and sent once or refused.
     pub fn inner_stacked(&self) -> bool {
         self.0.stacked
     }
@@ -136,12 +143,13 @@ impl fmt::Display for AttemptOutcome {
     }
 }
 
-/// Whether this answer came through a stacked layer.
-pub(super) fn is_stacked(extensions: &Extensions) -> bool {
-    extensions.get().is_some_and(|report: &CallReport| report.stop() == Some(StopReason::Stacked))
+/// Takes out what a stacked layer left in an answer.
+pub(super) fn take_stacked(extensions: &mut Extensions) -> bool {
+    let left = extensions.get().is_some_and(CallReport::is_of_stacked);
+    left && extensions.remove::<CallReport>().is_some()
 }
 
-/// Takes out what a stacked layer left: the outer one's report absorbs it.
-pub(super) fn take_stacked(extensions: &mut Extensions) -> bool {
-    is_stacked(extensions) && extensions.remove::<CallReport>().is_some()
+/// Whether this failure came through a stacked layer.
+pub(super) fn failed_stacked(error: &(dyn StdError + 'static)) -> bool {
+    chain(error).filter_map(|error| error.downcast_ref::<Error>()?.report()).any(CallReport::is_of_stacked)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use http::Response;
+use http::{Request, Response};
 use hyper::body::Incoming;
 use redial::{BoxError, CallReport, RetryLayer, StopReason};
 use tower::{Service, ServiceBuilder, ServiceExt};
@@ -57,6 +57,37 @@ async fn the_second_one_says_so_to_the_layers_between() -> Done {
     Ok(())
 }
 
+/// The caller is told of the path's one call, and of a second layer that is there to be removed, whatever the answer.
+#[tokio::test]
+async fn the_report_of_a_first_answer_is_the_outer_ones() -> Done {
+    for (status, stop) in [(200, None), (404, Some(StopReason::Permanent))] {
+        let server = Server::always(status).await;
+        let stack = ServiceBuilder::new()
+            .layer(RetryLayer::new(policy()))
+            .service(hidden(http::Version::HTTP_11, RetryLayer::new(policy())));
+        let response = stack.oneshot(server.get("/")).await?;
+        let report = report(&response);
+        assert_eq!((report.attempts().len(), report.stop(), report.inner_stacked()), (1, stop, true), "{status}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn errors_come_through() -> Done {
+    // Nobody listens there: the port was free a moment ago.
+    let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let request = Request::get(format!("http://{free}/")).body(Default::default())?;
+    let stack = ServiceBuilder::new()
+        .layer(RetryLayer::new(policy()))
+        .service(hidden(http::Version::HTTP_11, RetryLayer::new(policy())));
+    let error = stack.oneshot(request).await.expect_err("nobody listens");
+    assert!(error.is_connect() && error.is_exhausted() && !error.is_stacked(), "{error}");
+    assert!(error.find_source::<std::io::Error>().is_some(), "{error}");
+    let report = error.report().expect("a report");
+    assert_eq!((report.attempts().len(), report.inner_stacked()), (3, true));
+    Ok(())
+}
+
 #[tokio::test]
 async fn each_layer_warns_once() -> Done {
     events::capture();
@@ -105,6 +136,7 @@ async fn a_second_layer_may_refuse() -> Done {
     assert!(error.to_string().contains("already passed a retry layer"), "{error}");
     let report: &CallReport = error.report().expect("a report");
     assert_eq!((report.attempts().len(), report.stop()), (1, Some(StopReason::Permanent)));
+    assert!(report.inner_stacked());
     assert_eq!(server.count(), 0);
     assert_eq!(events::of("refuses", Level::WARN), []);
 
