@@ -1,4 +1,5 @@
-//! A server on loopback that answers with these statuses, one a request, and with the last one from then on.
+//! A server on loopback that answers with these statuses, one a request, and with the last one from then on. A
+//! redirect leads to `/moved`.
 
 use std::{
     convert::Infallible,
@@ -10,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, header};
 use http_body_util::Full;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
@@ -31,6 +32,9 @@ pub async fn server<const N: usize>(statuses: [u16; N]) -> io::Result<String> {
                 let status = statuses[seen.fetch_add(1, Ordering::Relaxed).min(N - 1)];
                 let mut response = Response::new(Full::new(Bytes::from(format!("answered {status}"))));
                 *response.status_mut() = http::StatusCode::from_u16(status).unwrap_or_default();
+                if response.status().is_redirection() {
+                    response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/moved"));
+                }
                 async move { Ok::<_, Infallible>(response) }
             });
             tokio::spawn(async move {
