@@ -1,0 +1,119 @@
+//! Every example runs, as a reader would run it, and says what it is there to show.
+
+use std::{
+    env, fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+/// An example, its arguments, and lines of its output, in their order.
+type Example = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+const EXAMPLES: &[Example] = &[
+    (
+        "custom_judge",
+        &[],
+        &[
+            "PUT answered 409 with x-other: 2 attempts, then 200",
+            "POST answered 409 with x-other: 1 attempts, then 409, stopped: no-evidence",
+            "POST answered 403 with x-throttled: 2 attempts, then 200",
+            "POST answered 403 with x-other: 1 attempts, then 403",
+        ],
+    ),
+    ("fixed_body", &[], &["attempt 1: 9 bytes", "attempt 2: 9 bytes", "200 OK after 2 attempts", "b\"answered 200\""]),
+    ("hyper_client", &[], &["200 OK after 3 attempts", "b\"answered 200\""]),
+    (
+        "layer_order",
+        &[],
+        &[
+            "The right order: signed and traced once an attempt",
+            "  attempt 1: /, signature 1",
+            "  attempt 2: /, signature 2",
+            "  attempt 3: /, signature 3",
+            "  200 OK after 3 attempts",
+            "The signer above: every attempt has the first one's signature",
+            "  attempt 1: /, signature 4",
+            "  attempt 2: /, signature 4",
+            "  attempt 3: /, signature 4",
+            "Redirects above: each hop is a call of its own, with its own attempts",
+            "  attempt 1: /",
+            "  attempt 2: /",
+            "  attempt 1: /moved",
+            "  attempt 2: /moved",
+            "  200 OK after 2 attempts of the last hop",
+            "Redirects below: an attempt is the whole chain, and starts it anew",
+            "  attempt 1: /",
+            "  attempt 1: /moved",
+            "  attempt 2: /",
+            "  attempt 2: /moved",
+            "  200 OK after 2 attempts of the chain",
+            "  503 Service Unavailable, and no second attempt: deadline",
+        ],
+    ),
+    // Long by default.
+    ("outage", &["--seconds", "3"], &[]),
+    (
+        "request_options",
+        &[],
+        &[
+            "as the policy says: 3 attempts, stopped: attempts",
+            "never retried: 1 attempts, stopped: attempts",
+            "at most two attempts: 2 attempts, stopped: attempts",
+            "a POST without evidence: 1 attempts, stopped: no-evidence",
+            "a POST with a statement: 3 attempts, stopped: attempts",
+        ],
+    ),
+    (
+        "routes",
+        &[],
+        &[
+            "GET /orders/42: 200 after 2 attempts",
+            "POST /orders with a key: 200 after 2 attempts",
+            "POST /orders: 503 after 1 attempts, stopped: no-evidence",
+            "POST /refunds: 503 after 1 attempts",
+            "unmatched: 1",
+        ],
+    ),
+];
+
+#[test]
+fn every_example_runs_and_shows_its_point() {
+    for name in names() {
+        let Some((_, arguments, lines)) = EXAMPLES.iter().find(|(listed, ..)| *listed == name) else {
+            panic!("the example `{name}` is new: say here what it prints");
+        };
+        let output = run(&name, arguments);
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let complaints = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {}\n{printed}\n{complaints}", output.status);
+        assert!(!printed.trim().is_empty(), "{name} prints nothing\n{complaints}");
+        // In their order, and other lines may stand between.
+        let mut rest = printed.lines();
+        for line in *lines {
+            assert!(rest.any(|printed| printed == *line), "{name} does not print, or not there: {line}\n{printed}");
+        }
+    }
+}
+
+/// All of the folder, so that none is forgotten: its files, and its folders with a `main.rs`.
+fn names() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let entries = fs::read_dir(folder).expect("examples").map(|entry| entry.expect("an entry").path());
+    let mut names: Vec<_> = entries
+        .filter(|entry| entry.join("main.rs").exists() || entry.extension().is_some_and(|extension| extension == "rs"))
+        .filter_map(|entry| Some(entry.file_stem()?.to_str()?.to_owned()))
+        .collect();
+    names.sort();
+    assert!(!names.is_empty());
+    names
+}
+
+fn run(name: &str, arguments: &[&str]) -> Output {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    Command::new(cargo)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["run", "--quiet", "--example", name, "--"])
+        .args(arguments)
+        .output()
+        .expect("cargo")
+}
