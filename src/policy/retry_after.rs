@@ -80,7 +80,7 @@ impl WaitHeader {
     /// How long these headers of a response, which arrived at `now`, ask to wait from then.
     ///
     /// `None` where the header is absent or says nothing readable. Zero where it asks for no
-    /// minimum. At most [`LONGEST`]. Where the header is repeated, the longest valid wait.
+    /// minimum. At most 30 years. Where the header is repeated, the longest valid wait.
     #[must_use]
     pub fn read(&self, headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
         let mut reference = None;
