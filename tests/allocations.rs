@@ -14,12 +14,15 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use redial::{Backoff, RetryLayer, StandardPolicy, Timeouts, Transient, retry::Retry};
-use tower::{BoxError, Service, ServiceBuilder, ServiceExt, retry::Policy};
+use tower::{Service, ServiceBuilder, ServiceExt};
 
 #[path = "common/memory.rs"]
 mod memory;
+#[path = "common/towers.rs"]
+mod towers_policy;
 
 use memory::{Memory, request};
+use towers_policy::Towers;
 
 type Body = Full<Bytes>;
 
@@ -34,35 +37,15 @@ fn policy() -> StandardPolicy {
 }
 
 fn ours(fails: u32) -> Retry<Memory, StandardPolicy> {
-    ServiceBuilder::new().layer(RetryLayer::new(policy())).service(Memory { fails, yields: 1 })
-}
-
-/// The same rule as a policy of tower's: 503 is repeated, three attempts, a wait between.
-#[derive(Clone)]
-struct Towers {
-    left: u32,
-}
-
-impl Policy<Request<Body>, Response<Body>, BoxError> for Towers {
-    type Future = tokio::time::Sleep;
-
-    fn retry(&mut self, _: &mut Request<Body>, result: &mut Result<Response<Body>, BoxError>) -> Option<Self::Future> {
-        let failed = result.as_ref().is_ok_and(|response| response.status() == 503);
-        self.left = self.left.checked_sub(1).filter(|_| failed)?;
-        Some(tokio::time::sleep(Duration::from_millis(2)))
-    }
-
-    fn clone_request(&mut self, request: &Request<Body>) -> Option<Request<Body>> {
-        Some(request.clone())
-    }
+    ServiceBuilder::new().layer(RetryLayer::new(policy())).service(Memory::new(fails, 1))
 }
 
 fn towers(fails: u32) -> tower::timeout::Timeout<tower::retry::Retry<Towers, tower::timeout::Timeout<Memory>>> {
     ServiceBuilder::new()
         .timeout(Duration::from_secs(10))
-        .retry(Towers { left: 2 })
+        .retry(Towers { left: 2, wait: Duration::from_millis(2) })
         .timeout(Duration::from_secs(1))
-        .service(Memory { fails, yields: 1 })
+        .service(Memory::new(fails, 1))
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -91,7 +74,7 @@ fn future_size<S: Service<Request<Body>>>(_: S) -> usize {
 
 #[test]
 fn the_first_attempt_allocates_three_times() {
-    let (bare, _) = one_call(|| Memory { fails: 0, yields: 1 });
+    let (bare, _) = one_call(|| Memory::new(0, 1));
     let (count, _) = one_call(|| ours(0));
     // The head, and the two of the map that holds the marker.
     assert!(count - bare <= 3, "{count} allocations, {bare} of them the bare service's");
@@ -99,7 +82,7 @@ fn the_first_attempt_allocates_three_times() {
 
 #[test]
 fn two_retries_allocate_no_more_than_they_must() {
-    let (bare, _) = one_call(|| Memory { fails: 0, yields: 1 });
+    let (bare, _) = one_call(|| Memory::new(0, 1));
     let (count, _) = one_call(|| ours(2));
     // 3 at first; 8 a retry (a header map 2, the names that no table knows 3, the map of markers 3) and 2 to unpack the
     // head; the report and its place in the response 6.
@@ -147,7 +130,7 @@ fn extensions_of_the_caller_cost_their_clone() {
 
 #[test]
 fn table() {
-    let bare = || Memory { fails: 0, yields: 1 };
+    let bare = || Memory::new(0, 1);
     let (bare_count, bare_bytes) = one_call(bare);
     println!("a call over the bare service     redial   tower retry + timeout");
     for (what, fails) in [("first attempt succeeds", 0), ("two retries", 2)] {

@@ -3,6 +3,10 @@
 use std::{
     future::Future,
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -28,11 +32,18 @@ pub fn request() -> Request<Full<Bytes>> {
         .expect("a request")
 }
 
-/// Answers 503 this often, then 200; each answer after yielding this often.
+/// Answers 503 this often, then 200, and so on; each answer after yielding this often. Clones share the count.
 #[derive(Clone)]
 pub struct Memory {
-    pub fails: u32,
-    pub yields: u32,
+    fails: u32,
+    yields: u32,
+    answered: Arc<AtomicU32>,
+}
+
+impl Memory {
+    pub fn new(fails: u32, yields: u32) -> Self {
+        Memory { fails, yields, answered: Arc::default() }
+    }
 }
 
 pub struct Answer<R> {
@@ -67,8 +78,8 @@ impl<B: Unpin> Service<Request<B>> for Memory {
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let status = if self.fails > 0 { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
-        self.fails = self.fails.saturating_sub(1);
+        let turn = self.answered.fetch_add(1, Ordering::Relaxed) % (self.fails + 1);
+        let status = if turn < self.fails { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
         Answer { request: Some(request), yields: self.yields, status }
     }
 }
