@@ -6,7 +6,7 @@
 //!
 //! - **time**: the median of rounds that take turns, so that a drifting machine moves all alike. Retries wait on a
 //!   paused clock.
-//! - **instructions**: by callgrind, where valgrind is installed: the difference between two runs of this very program.
+//! - **instructions**: by callgrind, where valgrind is installed: this very program, run again with more and fewer calls.
 //! - **allocations**: counted by the allocator, which costs each of them a few instructions in the other figures.
 
 use std::{
@@ -137,18 +137,26 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
 }
 
+/// What callgrind looks at: found by its name, and so not inlined.
+#[inline(never)]
+fn collected<T>(calls: impl FnOnce() -> T) -> T {
+    calls()
+}
+
 /// Calls of one kind, one after the other, with requests made beforehand.
 fn round(runtime: &Runtime, who: Who, yields: u32, fails: u32, requests: Vec<Request<Body>>) -> Duration {
     macro_rules! through {
         ($service:expr) => {{
             let mut service = $service;
-            runtime.block_on(async {
-                let start = Instant::now();
-                for request in requests {
-                    let ready = ServiceExt::<Request<Body>>::ready(&mut service).await.expect("ready");
-                    black_box(ready.call(request).await.expect("an answer"));
-                }
-                start.elapsed()
+            collected(|| {
+                runtime.block_on(async {
+                    let start = Instant::now();
+                    for request in requests {
+                        let ready = ServiceExt::<Request<Body>>::ready(&mut service).await.expect("ready");
+                        black_box(ready.call(request).await.expect("an answer"));
+                    }
+                    start.elapsed()
+                })
             })
         }};
     }
@@ -159,12 +167,14 @@ fn round(runtime: &Runtime, who: Who, yields: u32, fails: u32, requests: Vec<Req
         Who::Redial => through!(redial(yields, fails)),
         Who::Hand => {
             let mut service = bare(yields, fails);
-            runtime.block_on(async {
-                let start = Instant::now();
-                for request in requests {
-                    black_box(hand(&mut service, request).await.expect("an answer"));
-                }
-                start.elapsed()
+            collected(|| {
+                runtime.block_on(async {
+                    let start = Instant::now();
+                    for request in requests {
+                        black_box(hand(&mut service, request).await.expect("an answer"));
+                    }
+                    start.elapsed()
+                })
             })
         }
     }
@@ -213,7 +223,7 @@ fn instructions(case: usize, place: usize) -> i64 {
     let run = |calls: usize| -> i64 {
         let this = env::current_exe().expect("this program");
         let output = Command::new("valgrind")
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*engine*collected*"])
             .arg(this)
             .args(["--calls", &case.to_string(), &place.to_string(), &calls.to_string()])
             .output()
@@ -222,6 +232,5 @@ fn instructions(case: usize, place: usize) -> i64 {
         let collected = text.lines().find_map(|line| line.split_once("Collected :"));
         collected.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("callgrind said: {text}"))
     };
-    // Making a request is in it, and in the bare service's figure too.
     (run(600) - run(100)) / 500
 }
