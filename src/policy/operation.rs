@@ -132,12 +132,13 @@ impl Operation {
     }
 
     /// Whoever judged: a transient failure is repeated no earlier than its answer said (S17), a redirect's
-    /// `Retry-After` excepted (D8).
+    /// `Retry-After` excepted (D8); and without an answer nobody can have rejected anything (D13).
     pub(crate) fn heed(&self, verdict: Verdict, outcome: &Outcome<'_>) -> Verdict {
+        let Some(headers) = outcome.headers() else { return verdict.without_rejection() };
         let redirect = outcome.status().is_some_and(|status| status.is_redirection());
-        let Some(headers) = outcome.headers().filter(|_| verdict.class() == Class::Transient && !redirect) else {
+        if verdict.class() != Class::Transient || redirect {
             return verdict;
-        };
+        }
         let now = self.clock.now();
         let asked = retry_after::first_wait(&self.wait_headers, headers, now);
         let hint = verdict.hint();

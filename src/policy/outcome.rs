@@ -229,7 +229,8 @@ impl Verdict {
     }
 
     /// Passing, and documented by the provider to mean "not processed", so that no evidence is needed. The reason
-    /// says where that is documented.
+    /// says where that is documented. It is a statement about an answer: where there was none, this is
+    /// [`transient`](Self::transient).
     pub fn rejected(reason: impl Into<Cow<'static, str>>) -> Self {
         Verdict { rejected: Some(reason.into()), ..Self::transient() }
     }
@@ -242,6 +243,12 @@ impl Verdict {
     /// The same verdict with what the server asked for.
     pub fn with_hint(mut self, hint: Hint) -> Self {
         self.hint = hint;
+        self
+    }
+
+    /// The same verdict on an attempt that got no answer, of which no document can speak.
+    pub(crate) fn without_rejection(mut self) -> Self {
+        self.rejected = None;
         self
     }
 
