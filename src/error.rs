@@ -43,7 +43,9 @@ enum Kind {
     NotReady,
     /// The last attempt failed.
     Failed,
-    /// The total of a retry layer, or an outer deadline.
+    /// The total of a retry layer.
+    Total(Duration),
+    /// An outer deadline.
     Deadline,
     /// A limit of a timeout layer.
     Limit(Limit),
@@ -121,6 +123,10 @@ impl Error {
         Self::of(Kind::Unrepeatable, None)
     }
 
+    pub(crate) fn total(total: Duration) -> Self {
+        Self::of(Kind::Total(total), None)
+    }
+
     pub(crate) fn deadline() -> Self {
         Self::of(Kind::Deadline, None)
     }
@@ -150,7 +156,7 @@ impl Error {
     /// A timeout ended it: the last attempt's, the total, a deadline, a limit of a timeout layer, or one of the
     /// client's own.
     pub fn is_timeout(&self) -> bool {
-        matches!(self.0.kind, Kind::Deadline | Kind::Limit(_)) || self.fault_is(FaultKind::Timeout)
+        matches!(self.0.kind, Kind::Total(_) | Kind::Deadline | Kind::Limit(_)) || self.fault_is(FaultKind::Timeout)
     }
 
     /// The connection could not be made: refused, unreachable, not resolved, or no agreement on TLS.
@@ -158,9 +164,15 @@ impl Error {
         [FaultKind::Connect, FaultKind::Dns, FaultKind::Tls].into_iter().any(|kind| self.fault_is(kind))
     }
 
-    /// The total timeout of a retry layer, or an outer [`Deadline`](crate::Deadline), ended it.
+    /// The total timeout of a retry layer, or an outer [`Deadline`](crate::Deadline), ended it: it passed, or the next
+    /// wait would have crossed it.
     pub fn is_deadline(&self) -> bool {
-        self.0.kind == Kind::Deadline || self.stop() == Some(StopReason::Deadline)
+        matches!(self.0.kind, Kind::Total(_) | Kind::Deadline) || self.stop() == Some(StopReason::Deadline)
+    }
+
+    /// An outer [`Deadline`](crate::Deadline) passed, earlier than the retry layer's own total.
+    pub fn is_outer_deadline(&self) -> bool {
+        self.0.kind == Kind::Deadline
     }
 
     /// All attempts were made, and the last failure was one that passes: later it may work.
@@ -240,7 +252,8 @@ impl fmt::Display for Error {
         match inner.kind {
             Kind::NotReady => f.write_str("the inner service failed to become ready")?,
             Kind::Failed => f.write_str("the request failed")?,
-            Kind::Deadline => f.write_str("the call's time is over")?,
+            Kind::Total(total) => write!(f, "the call's total of {total:?} is over")?,
+            Kind::Deadline => f.write_str("the caller's deadline has passed")?,
             Kind::Limit(Limit::Head(time)) => write!(f, "no response head within {time:?}")?,
             Kind::Limit(Limit::Total(time)) => write!(f, "the response did not end within {time:?}")?,
             Kind::Limit(Limit::BodyIdle(time)) => write!(f, "the response body was silent for {time:?}")?,

@@ -92,7 +92,7 @@ impl<B: Replay> Call<B> {
         let left = self.deadline().saturating_duration_since(now);
         let hold = if held { operation.hold.remaining(now) } else { None };
         if left.is_zero() {
-            return Err(self.give_up(now, Error::deadline(), Class::Transient, StopReason::Deadline, None));
+            return Err(self.out_of_time());
         }
         match hold {
             None => Ok(None),
@@ -350,7 +350,7 @@ impl<B: Replay> Call<B> {
             Err(error) => {
                 let timed_out = now >= self.deadline() && error.is::<AttemptTimedOut>();
                 let error = match fault {
-                    _ if timed_out => Error::deadline(),
+                    _ if timed_out => self.over(),
                     Some(fault) => Error::failed(error, fault),
                     None => Error::of_inner(error),
                 };
@@ -367,7 +367,18 @@ impl<B: Replay> Call<B> {
 
     /// The deadline passed between two attempts.
     pub(super) fn out_of_time(&mut self) -> Error {
-        self.give_up(Instant::now(), Error::deadline(), Class::Transient, StopReason::Deadline, None)
+        let error = self.over();
+        self.give_up(Instant::now(), error, Class::Transient, StopReason::Deadline, None)
+    }
+
+    /// Whichever ends the call first: its own total, or the caller's deadline.
+    fn over(&mut self) -> Error {
+        let total = self.plan.timeouts().total;
+        let own = later(self.started(), total);
+        match self.outer {
+            Some(outer) if outer.instant() < own => Error::deadline(),
+            _ => Error::total(total),
+        }
     }
 
     fn give_up(

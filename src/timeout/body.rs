@@ -1,6 +1,7 @@
 //! The response body, bounded in total and between frames.
 
 use std::{
+    fmt,
     pin::Pin,
     task::{Context, Poll, ready},
     time::Duration,
@@ -40,6 +41,12 @@ impl<B> TimeoutBody<B> {
     /// The inner body, unlimited.
     pub fn into_inner(self) -> B {
         self.body
+    }
+}
+
+impl<B: fmt::Debug> fmt::Debug for TimeoutBody<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimeoutBody").field("body", &self.body).field("over", &self.over).finish_non_exhaustive()
     }
 }
 
