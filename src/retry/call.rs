@@ -318,7 +318,9 @@ impl<B: Replay> Call<B> {
         self.source.revoke();
         match result {
             Ok(response) if !uploading && self.worth_draining(&response) => {
-                let until = resume.max(now + DRAIN_TIME).min(deadline);
+                // Not for longer than the call can afford: half of what the wait leaves is the next attempt's.
+                let affordable = resume + deadline.saturating_duration_since(resume) / 2;
+                let until = resume.max(affordable.min(now + DRAIN_TIME));
                 End::Drain { body: response.into_body(), until, resume }
             }
             _ => End::Wait { resume },
