@@ -8,6 +8,7 @@ mod script;
 mod attempts;
 mod evidence;
 mod judging;
+mod nested;
 mod readiness;
 mod report;
 mod stops;
