@@ -1,0 +1,124 @@
+//! What one call was told holds for the others (S17, D32).
+
+use http::{Method, Response};
+use redial::{
+    Backoff, CallReport, Clock, Error, Hold, HoldScope, RetryLayer, StandardPolicy, StopReason, Transient,
+    policy::StandardPolicyBuilder, retry::Retry,
+};
+use tokio::time::{Instant, sleep};
+use tower::{Layer, ServiceExt};
+
+use crate::{
+    policies::{WAIT, builder, timeouts},
+    script::{Script, ScriptBody, ms, request, secs, status},
+};
+
+/// A provider whose 429 is documented to mean "rejected".
+fn rejecting() -> StandardPolicyBuilder {
+    let transient = Transient::usual().rejected(429, "API guide, section 4");
+    StandardPolicy::builder("shop", timeouts(1_000, 60_000), transient)
+        .backoff(Backoff::fixed(WAIT, "tests are exact"))
+        .budget(redial::Budget::unlimited("tests bound themselves"))
+}
+
+async fn call(retry: Retry<Script, StandardPolicy>) -> Result<Response<ScriptBody>, Error> {
+    retry.oneshot(request(Method::GET)).await
+}
+
+/// One call is told to wait 30 s, and then ten others fail with a 503 and say when they came back.
+async fn ten_others(policy: StandardPolicy) -> (Vec<u128>, Vec<CallReport>) {
+    let start = Instant::now();
+    let first = Script::new([status(429).retry_after("30"), status(200)]);
+    let told = tokio::spawn(call(RetryLayer::new(policy.clone()).layer(first.clone())));
+    sleep(ms(1)).await;
+    let scripts: Vec<_> = (0..10).map(|_| Script::new([status(503), status(200)])).collect();
+    let others: Vec<_> = scripts
+        .iter()
+        .map(|script| tokio::spawn(call(RetryLayer::new(policy.clone()).layer(script.clone()))))
+        .collect();
+    let mut reports = Vec::new();
+    for other in others {
+        reports.push(other.await.unwrap().unwrap().extensions().get::<CallReport>().unwrap().clone());
+    }
+    told.await.unwrap().unwrap();
+    assert!(first.millis(start)[1] >= 30_000);
+    (scripts.iter().flat_map(|script| script.millis(start)).collect(), reports)
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_others_wait_with_their_retries() {
+    let (at, reports) = ten_others(rejecting().backoff(Backoff::default()).build().unwrap()).await;
+    println!("told at 0 ms to wait 30 s; the others' requests at (ms): {at:?}");
+    let (first, second): (Vec<_>, Vec<_>) = at.chunks(2).map(|pair| (pair[0], pair[1])).unzip();
+    assert!(first.iter().all(|at| *at == 1), "first tries go out");
+    assert!(second.iter().all(|at| (30_000..=36_001).contains(at)), "retries wait, {second:?}");
+    let spread = second.iter().max().unwrap() - second.iter().min().unwrap();
+    assert!(spread > 100, "and come back spread, {spread}");
+    assert!(reports.iter().all(|report| report.attempts()[0].held && report.attempts()[0].hint.wait.is_none()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn by_choice_they_do_not() {
+    let (at, reports) = ten_others(rejecting().hold(HoldScope::None, Hold::new()).build().unwrap()).await;
+    assert!(at.chunks(2).all(|pair| pair == [1, 101]), "{at:?}");
+    assert!(reports.iter().all(|report| !report.attempts()[0].held));
+}
+
+#[tokio::test(start_paused = true)]
+async fn by_choice_first_tries_wait_too() {
+    let (at, _) = ten_others(rejecting().hold(HoldScope::All, Hold::new()).build().unwrap()).await;
+    // Then nobody is left to be told anything: their 503s and 200s come after the hold.
+    assert!(at.iter().all(|at| *at >= 30_000), "{at:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hold_past_the_deadline_sends_nothing() {
+    let now = std::time::UNIX_EPOCH + secs(1_800_000_000);
+    let policy = rejecting().hold(HoldScope::All, Hold::new()).clock(Clock::fixed(now)).build().unwrap();
+    let script = Script::new([status(429).retry_after("90")]);
+    let retry = RetryLayer::new(policy).layer(script.clone());
+    let told = call(retry.clone()).await.unwrap();
+    assert_eq!(told.extensions().get::<CallReport>().unwrap().stop(), Some(StopReason::WaitTooLong));
+    sleep(secs(10)).await;
+    let error = call(retry.clone()).await.unwrap_err();
+    assert_eq!((error.stop(), error.retry_at()), (Some(StopReason::WaitTooLong), Some(now + secs(80))));
+    assert_eq!(script.count(), 1);
+    // When it is over, nothing is held any more.
+    sleep(secs(81)).await;
+    script.push([status(200)]);
+    call(retry).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_rejection_with_a_wait_holds_others() {
+    // A 503 with a wait may be about that one request; a rejection without a wait names no time.
+    for told in [status(503).retry_after("20"), status(429)] {
+        let policy = rejecting().build().unwrap();
+        let (first, other) = (Script::new([told, status(200)]), Script::new([status(500), status(200)]));
+        let first = tokio::spawn(call(RetryLayer::new(policy.clone()).layer(first)));
+        sleep(ms(1)).await;
+        let start = Instant::now();
+        call(RetryLayer::new(policy).layer(other.clone())).await.unwrap();
+        assert_eq!(other.millis(start), [0, 100]);
+        first.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn policies_share_what_they_are_given() {
+    let hold = Hold::new();
+    let policy = |name: &str| rejecting().operation(name).hold(HoldScope::Retries, hold.clone()).build().unwrap();
+    let told = Script::new([status(429).retry_after("20"), status(200)]);
+    let told = tokio::spawn(call(RetryLayer::new(policy("list")).layer(told)));
+    sleep(ms(1)).await;
+    let other = Script::new([status(500), status(200)]);
+    let start = Instant::now();
+    call(RetryLayer::new(policy("get")).layer(other.clone())).await.unwrap();
+    assert!(other.millis(start)[1] >= 19_999);
+    told.await.unwrap().unwrap();
+    // Another provider has its own.
+    let unrelated = Script::new([status(500), status(200)]);
+    let start = Instant::now();
+    call(RetryLayer::new(builder().build().unwrap()).layer(unrelated.clone())).await.unwrap();
+    assert_eq!(unrelated.millis(start), [0, 100]);
+}
