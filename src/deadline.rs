@@ -7,8 +7,8 @@ use tokio::time::Instant;
 /// The instant by which a call must end, carried in a request's extensions.
 ///
 /// A [`RetryLayer`](crate::RetryLayer) never sends, waits or listens past it, whatever its policy allows. A
-/// [`TimeoutLayer`](crate::TimeoutLayer) puts its own in, where no earlier one is there already. Put one in by hand
-/// to hand down what is left of your own caller's time.
+/// [`TimeoutLayer`](crate::TimeoutLayer) waits for a response head no longer than it says, and puts its own in where
+/// no earlier one is there already. Put one in by hand to hand down what is left of your own caller's time.
 ///
 /// ```
 /// use redial::Deadline;

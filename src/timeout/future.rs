@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 
 use super::{TimeoutBody, Timer, layer::Limited};
-use crate::{BoxError, Error, deadline::later, error::Limit};
+use crate::{BoxError, Deadline, Error, deadline::later, error::Limit};
 
 pin_project! {
     /// The call of a [`Timeout`](super::Timeout) service.
@@ -24,12 +24,13 @@ pin_project! {
         timer: Timer,
         limits: Limited,
         started: Instant,
+        outer: Option<Deadline>,
     }
 }
 
 impl<F> TimeoutFuture<F> {
-    pub(super) fn new(inner: F, limits: Limited, started: Instant) -> Self {
-        TimeoutFuture { inner, timer: Timer::new(), limits, started }
+    pub(super) fn new(inner: F, limits: Limited, started: Instant, outer: Option<Deadline>) -> Self {
+        TimeoutFuture { inner, timer: Timer::new(), limits, started, outer }
     }
 }
 
@@ -45,21 +46,23 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let Limited { head, total, body_idle } = *this.limits;
-        let first = match (head, total) {
+        let own = match (head, total) {
             (Some(head), Some(total)) if total <= head => Some(Limit::Total(total)),
             (Some(head), _) => Some(Limit::Head(head)),
             (None, Some(total)) => Some(Limit::Total(total)),
             (None, None) => None,
         };
-        let result = match first {
+        let own = own.map(|limit| (later(*this.started, limit.time()), limit));
+        let outer = this.outer.map(Deadline::instant).filter(|outer| own.is_none_or(|(own, _)| *outer < own));
+        let result = match outer.or(own.map(|(at, _)| at)) {
             None => ready!(this.inner.poll(cx)),
-            Some(limit) => {
-                let at = || later(*this.started, limit.time());
-                match ready!(this.timer.limit(cx, this.inner, at)) {
-                    Ok(result) => result,
-                    Err(_) => return Poll::Ready(Err(Error::limit(limit))),
+            Some(at) => match ready!(this.timer.limit(cx, this.inner, || at)) {
+                Ok(result) => result,
+                Err(_) => {
+                    let own = own.filter(|_| outer.is_none());
+                    return Poll::Ready(Err(own.map_or_else(Error::deadline, |(_, limit)| Error::limit(limit))));
                 }
-            }
+            },
         };
         let total = total.map(|total| (later(*this.started, total), total));
         Poll::Ready(match result {

@@ -56,11 +56,11 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let started = Instant::now();
         let own = [self.limits.head, self.limits.total].into_iter().flatten().min().map(|time| later(started, time));
-        let outer = request.extensions().get::<Deadline>().map(|deadline| deadline.instant());
+        let outer = request.extensions().get::<Deadline>().copied();
         // Whatever is inside stops early by itself, instead of being cut off.
-        if let Some(own) = own.filter(|own| outer.is_none_or(|outer| *own < outer)) {
+        if let Some(own) = own.filter(|own| outer.is_none_or(|outer| *own < outer.instant())) {
             request.extensions_mut().insert(Deadline::at(own));
         }
-        TimeoutFuture::new(self.inner.call(request), self.limits, started)
+        TimeoutFuture::new(self.inner.call(request), self.limits, started, outer)
     }
 }
