@@ -391,6 +391,10 @@ impl<B: Replay> Call<B> {
         reason: StopReason,
         not_before: Option<Duration>,
     ) -> Error {
+        if let Some(trail) = &mut self.trail {
+            // A retry that is not sent after all: refunded now, however long this future is kept.
+            trail.charge = None;
+        }
         let report = self.report(now, Some(reason), not_before);
         observe::ended(self.about(), &report, class, true);
         error.with_call(self.plan.clone(), report)
