@@ -117,6 +117,11 @@ impl Script {
         self.lock().steps.extend(steps);
     }
 
+    /// Forgets the steps that were not taken.
+    pub fn clear(&self) {
+        self.lock().steps.clear();
+    }
+
     pub fn seen(&self) -> Vec<Seen> {
         self.lock().seen.clone()
     }
