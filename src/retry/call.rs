@@ -251,9 +251,10 @@ impl<B: Replay> Call<B> {
         if !verdict.is_listed() {
             observe::unclassified(self.about(), self.attempt, outcome);
         }
-        // An answer that is no failure of the provider's counts as its success.
+        // An answer that is no failure of the provider's counts as its success; an error that does not pass (the
+        // caller's body, a certificate, one that nobody knows) says nothing about the provider's health.
         let answered = result.is_ok() && !transient;
-        if self.attempt == 1 {
+        if self.attempt == 1 && (answered || transient) {
             self.plan.operation.budget.first_try(answered);
         }
         if answered && self.trail.is_none() && verdict.class() == Class::Permanent {
@@ -264,7 +265,11 @@ impl<B: Replay> Call<B> {
         let trail = self.record(now, outcome, reach, &verdict);
         trail.unknown |= reach == Reach::Unknown;
         if let Some(sent) = trail.sent.take() {
-            if answered { sent.succeeded() } else { sent.failed() }
+            match (answered, transient) {
+                (true, _) => sent.succeeded(),
+                (false, true) => sent.failed(),
+                (false, false) => drop(sent),
+            }
         }
         let (free_used, previous_wait) = (trail.free_used, trail.previous_wait);
         let over = now >= deadline && result.as_ref().is_err_and(|error| error.is::<AttemptTimedOut>());
