@@ -2,7 +2,7 @@
 //!
 //! Clones share the list. Each request takes the next step; a request beyond the last one panics, and so does a call
 //! without readiness before it: each instance knows whether it was made ready.
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code, unused_imports)] // each test file uses its part
 
 use std::{
     collections::VecDeque,
