@@ -51,6 +51,9 @@ pub struct Seen {
     pub uri: Uri,
     pub headers: HeaderMap,
     pub attempt: Option<u32>,
+    /// When its call ended or was dropped, and whether it ended by itself.
+    pub over: Option<Instant>,
+    pub finished: bool,
 }
 
 #[derive(Default)]
@@ -159,6 +162,22 @@ impl Script {
     }
 }
 
+/// One call on its way.
+struct Call {
+    shared: Arc<Mutex<Shared>>,
+    number: usize,
+    finished: bool,
+    _held: Held,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if let Some(seen) = self.shared.lock().unwrap().seen.get_mut(self.number - 1) {
+            (seen.over, seen.finished) = (Some(Instant::now()), self.finished);
+        }
+    }
+}
+
 impl<B> Service<Request<B>> for Script {
     type Response = Response<ScriptBody>;
     type Error = BoxError;
@@ -196,19 +215,22 @@ impl<B> Service<Request<B>> for Script {
             uri: request.uri().clone(),
             headers: request.headers().clone(),
             attempt: redial::attempt_number(request.extensions()),
+            over: None,
+            finished: false,
         });
         let number = shared.seen.len();
         let step = shared.steps.pop_front().unwrap_or_else(|| panic!("request {number} is one too many"));
         drop(shared);
-        let held = Held::one(&self.in_flight);
+        let call =
+            Call { shared: Arc::clone(&self.shared), number, _held: Held::one(&self.in_flight), finished: false };
         self.most_in_flight.fetch_max(self.in_flight(), Ordering::SeqCst);
         let bodies = Arc::clone(&self.bodies);
         Box::pin(async move {
-            let _held = held;
+            let mut call = call; // the whole of it, dropped with this future
             if !step.after.is_zero() {
                 sleep(step.after).await;
             }
-            match step.end {
+            let result = match step.end {
                 Ending::Hang => std::future::pending().await,
                 Ending::Fail(failure) => Err(failure.error().await),
                 Ending::Answer { status, headers, mut body } => {
@@ -218,7 +240,9 @@ impl<B> Service<Request<B>> for Script {
                     *response.headers_mut() = headers;
                     Ok(response)
                 }
-            }
+            };
+            call.finished = true;
+            result
         })
     }
 }
