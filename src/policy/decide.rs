@@ -19,6 +19,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) reach: Reach,
     /// The peer asked to be left in peace (HTTP/2's ENHANCE_YOUR_CALM).
     pub(crate) calm: bool,
+    /// The provider asked for less load: a 429, a documented rejection, or HTTP/2's word for it.
+    pub(crate) throttled: bool,
     /// The attempt that has just ended; the first is 1.
     pub(crate) attempt: u32,
     /// `CONNECT`, or a request for an upgrade.
@@ -107,7 +109,7 @@ impl Situation<'_> {
             }
             None
         } else {
-            let load = if self.reach == Reach::Rejected { Load::Throttled } else { Load::Retry };
+            let load = if self.throttled { Load::Throttled } else { Load::Retry };
             match operation.budget.charge(load) {
                 Some(charge) => Some(charge),
                 None => return stop(StopReason::Budget),

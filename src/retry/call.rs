@@ -276,11 +276,14 @@ impl<B: Replay> Call<B> {
         let decision = if over {
             Err(Stop { reason: StopReason::Deadline, not_before: verdict.hint().wait.max(hold) })
         } else {
+            let calm = fault.is_some_and(|fault| fault.asks_calm());
+            let too_many = outcome == AttemptOutcome::Status(StatusCode::TOO_MANY_REQUESTS);
             let situation = Situation {
                 plan: &self.plan,
                 verdict: &verdict,
                 reach,
-                calm: fault.is_some_and(|fault| fault.asks_calm()),
+                calm,
+                throttled: calm || too_many || reach == Reach::Rejected,
                 attempt: self.attempt,
                 upgrade: self.head.upgrade,
                 replayable: self.source.can_repeat(),

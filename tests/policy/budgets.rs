@@ -121,6 +121,17 @@ async fn the_budget_is_named_and_the_first_failure_of_a_process_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn too_many_requests_cost_what_the_setting_says() {
+    // AWS: 14 tokens after a failure, 5 after throttling.
+    for (code, cost) in [(503, 14.0), (429, 5.0)] {
+        let budget = Budget::aws();
+        let script = Script::new([status(code), status(code)]);
+        call(&with(&budget).attempts(2).build().unwrap(), &script).await.unwrap();
+        assert_eq!(budget.level(), 500.0 - cost);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_retry_that_works_gives_its_cost_back() {
     let budget = Budget::usual();
     let policy = with(&budget).build().unwrap();
