@@ -259,14 +259,18 @@ impl fmt::Display for Error {
             Kind::Limit(Limit::BodyIdle(time)) => write!(f, "the response body was silent for {time:?}")?,
             Kind::Body => f.write_str("the response body failed")?,
             Kind::Held => {
-                f.write_str("not sent: the provider asked to be left alone for longer than the call may take")?
+                f.write_str("held back: the provider asked to be left alone for longer than the call may take")?
             }
             Kind::Unrepeatable => f.write_str("the request's body could not be sent again")?,
             Kind::Stacked => f.write_str("refused: the request has already passed a retry layer on this path")?,
         }
         if let Some(report) = inner.report.as_ref().filter(|report| report.stop() != Some(StopReason::Stacked)) {
-            let (attempts, elapsed) = (report.attempts().len(), report.elapsed());
-            write!(f, " after {attempts} attempt{} in {elapsed:.1?}", if attempts == 1 { "" } else { "s" })?;
+            match (report.attempts().len(), report.elapsed()) {
+                (0, _) if inner.kind == Kind::Held => {}
+                (0, _) => f.write_str(" before anything was sent")?,
+                (1, elapsed) => write!(f, " after 1 attempt in {elapsed:.1?}")?,
+                (attempts, elapsed) => write!(f, " after {attempts} attempts in {elapsed:.1?}")?,
+            }
             if let Some(stop) = report.stop().filter(|_| inner.kind == Kind::Failed) {
                 write!(f, " ({})", stop.in_words())?;
             }

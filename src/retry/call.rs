@@ -83,28 +83,46 @@ impl<B: Replay> Call<B> {
 
     /// Before the first attempt: send at once (`None`), or not before an instant, or not at all.
     pub(super) fn before_first(&mut self) -> Result<Option<Instant>, Error> {
-        let held = self.plan.operation.hold_scope == HoldScope::All && self.plan.operation.hold.was_held();
-        if self.outer.is_none() && !held {
-            return Ok(None);
-        }
-        let operation = Arc::clone(&self.plan.operation);
-        let now = Instant::now();
-        let left = self.deadline().saturating_duration_since(now);
-        let hold = if held { operation.hold.remaining(now) } else { None };
-        if left.is_zero() {
+        if self.outer.is_some() && Instant::now() >= self.deadline() {
             return Err(self.out_of_time());
         }
-        match hold {
-            None => Ok(None),
-            Some(hold) if hold >= left => {
-                Err(self.give_up(now, Error::held(), Class::Transient, StopReason::WaitTooLong, Some(hold)))
-            }
-            Some(hold) => {
-                let wait = operation.spread(Duration::ZERO, hold, left, &mut operation.dice());
-                self.trail.get_or_insert_default().first_held = Some(wait);
-                Ok(Some(later(now, wait)))
-            }
+        match self.plan.operation.hold_scope {
+            HoldScope::All => self.held_until(),
+            _ => Ok(None),
         }
+    }
+
+    /// When a wait is over: go on (`None`), or not before an instant, or not at all, because of what another call was
+    /// told meanwhile.
+    pub(super) fn still_held(&mut self) -> Result<Option<Instant>, Error> {
+        match self.plan.operation.hold_scope {
+            HoldScope::None => Ok(None),
+            _ => self.held_until(),
+        }
+    }
+
+    /// The hold as it is now. Asked for without a clock while the provider never asked for anything.
+    fn held_until(&mut self) -> Result<Option<Instant>, Error> {
+        let operation = Arc::clone(&self.plan.operation);
+        if !operation.hold.was_held() {
+            return Ok(None);
+        }
+        let now = Instant::now();
+        let Some(hold) = operation.hold.remaining(now) else { return Ok(None) };
+        let left = self.deadline().saturating_duration_since(now);
+        if hold >= left || hold > operation.longest_server_wait {
+            return Err(self.give_up(now, Error::held(), Class::Transient, StopReason::WaitTooLong, Some(hold)));
+        }
+        let wait = operation.spread(Duration::ZERO, hold, left, &mut operation.dice());
+        let trail = self.trail.get_or_insert_default();
+        match trail.attempts.last_mut() {
+            Some(last) => {
+                last.wait = last.wait.map(|waited| waited + wait);
+                last.held = true;
+            }
+            None => trail.first_held = Some(trail.first_held.unwrap_or_default() + wait),
+        }
+        Ok(Some(later(now, wait)))
     }
 
     pub(super) fn about(&self) -> About<'_> {

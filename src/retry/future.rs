@@ -188,7 +188,14 @@ where
                 StateProj::Wait { resume } => {
                     let resume = *resume;
                     ready!(this.timer.as_mut().poll_until(cx, || resume));
-                    this.state.set(State::Ready);
+                    match call.still_held() {
+                        Ok(None) => this.state.set(State::Ready),
+                        Ok(Some(resume)) => this.state.set(State::Wait { resume }),
+                        Err(error) => {
+                            this.state.set(State::Done);
+                            return Poll::Ready(Err(error));
+                        }
+                    }
                 }
                 StateProj::Ready => {
                     match this.service.poll_ready(cx) {

@@ -81,6 +81,7 @@ async fn a_deadline_that_has_passed_sends_nothing() {
     let script = Script::new([]);
     let error = call(policy(), &script, by(ms(0))).await.unwrap_err();
     assert!(error.is_outer_deadline() && error.report().unwrap().attempts().is_empty());
+    assert_eq!(error.to_string(), "shop any: the caller's deadline has passed before anything was sent");
 }
 
 #[tokio::test(start_paused = true)]

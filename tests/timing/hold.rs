@@ -82,11 +82,61 @@ async fn a_hold_past_the_deadline_sends_nothing() {
     sleep(secs(10)).await;
     let error = call(retry.clone()).await.unwrap_err();
     assert_eq!((error.stop(), error.retry_at()), (Some(StopReason::WaitTooLong), Some(now + secs(80))));
+    assert_eq!(
+        error.to_string(),
+        "shop any: held back: the provider asked to be left alone for longer than the call may take"
+    );
     assert_eq!(script.count(), 1);
     // When it is over, nothing is held any more.
     sleep(secs(81)).await;
     script.push([status(200)]);
     call(retry).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_that_wait_already_wait_on() {
+    // They were decided before the other call was told, and are not sent yet.
+    let policy = rejecting().attempts(2).build().unwrap();
+    let start = Instant::now();
+    let early = Script::new([status(503), status(200)]);
+    let early_call = tokio::spawn(call(RetryLayer::new(policy.clone()).layer(early.clone())));
+    sleep(ms(50)).await;
+    let told = Script::new([status(429).retry_after("30"), status(200)]);
+    let told_call = tokio::spawn(call(RetryLayer::new(policy.clone()).layer(told.clone())));
+    let answer = early_call.await.unwrap().unwrap();
+    assert_eq!(early.millis(start), [0, 30_050]);
+    let attempt = &answer.extensions().get::<CallReport>().unwrap().attempts()[0];
+    assert_eq!((attempt.wait, attempt.held), (Some(ms(30_050)), true));
+    // The call that was told waits for its own word once, not twice.
+    let answer = told_call.await.unwrap().unwrap();
+    assert_eq!(told.millis(start), [50, 30_050]);
+    assert!(!answer.extensions().get::<CallReport>().unwrap().attempts()[0].held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_would_be_held_past_its_deadline_ends() {
+    let budget = redial::Budget::usual();
+    let policy = rejecting().budget(budget.clone()).build().unwrap();
+    let start = Instant::now();
+    let early = Script::new([status(503)]);
+    let early_call = tokio::spawn(call(RetryLayer::new(policy.clone()).layer(early.clone())));
+    sleep(ms(50)).await;
+    let told = call(RetryLayer::new(policy).layer(Script::new([status(429).retry_after("90")]))).await.unwrap();
+    assert_eq!(told.extensions().get::<CallReport>().unwrap().stop(), Some(StopReason::WaitTooLong));
+    let error = early_call.await.unwrap().unwrap_err();
+    assert_eq!((error.stop(), start.elapsed(), early.count()), (Some(StopReason::WaitTooLong), ms(100), 1));
+    assert!(error.retry_at().is_some() && error.report().unwrap().attempts().len() == 1);
+    assert_eq!(budget.level(), 5.0, "what was not sent is refunded");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_try_is_held_no_longer_than_the_policy_allows() {
+    let policy = rejecting().longest_server_wait(secs(10)).hold(HoldScope::All, Hold::new()).build().unwrap();
+    let script = Script::new([status(429).retry_after("20")]);
+    let retry = RetryLayer::new(policy).layer(script.clone());
+    call(retry.clone()).await.unwrap();
+    assert_eq!(call(retry).await.unwrap_err().stop(), Some(StopReason::WaitTooLong));
+    assert_eq!(script.count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
