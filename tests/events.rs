@@ -102,6 +102,19 @@ async fn success_at_once_says_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_first_try_that_was_held_back_is_no_retry() {
+    let (hold, transient) = (redial::Hold::new(), Transient::usual().rejected(429, "documented"));
+    let policy = StandardPolicy::builder("shop", policies::timeouts(1_000, 60_000), transient)
+        .hold(redial::HoldScope::All, hold)
+        .attempts(1)
+        .build()
+        .unwrap();
+    let told = Script::new([status(429).retry_after("5")]);
+    RetryLayer::new(policy.clone()).layer(told).oneshot(request(Method::GET)).await.unwrap();
+    assert!(said("held, then success", policy, Method::GET, [status(200)]).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn exactly_one_error_for_each_final_failure() {
     let calls: Vec<(&str, StandardPolicy, Method, Vec<Step>)> = vec![
         ("attempts", policy(), Method::GET, vec![status(503); 3]),

@@ -242,7 +242,10 @@ impl<B: Replay> Call<B> {
         }
         let report = self.report(now, None, None);
         if self.attempt > 1 {
-            observe::recovered(self.about(), &report);
+            // The first try, held back, has a report as well.
+            if self.attempt > 1 {
+                observe::recovered(self.about(), &report);
+            }
         }
         response.extensions_mut().insert(report);
     }

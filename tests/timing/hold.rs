@@ -66,9 +66,10 @@ async fn by_choice_they_do_not() {
 
 #[tokio::test(start_paused = true)]
 async fn by_choice_first_tries_wait_too() {
-    let (at, _) = ten_others(rejecting().hold(HoldScope::All, Hold::new()).build().unwrap()).await;
+    let (at, reports) = ten_others(rejecting().hold(HoldScope::All, Hold::new()).build().unwrap()).await;
     // Then nobody is left to be told anything: their 503s and 200s come after the hold.
     assert!(at.iter().all(|at| *at >= 30_000), "{at:?}");
+    assert!(reports.iter().all(|report| report.first_held() >= Some(ms(29_999))));
 }
 
 #[tokio::test(start_paused = true)]
