@@ -3,7 +3,7 @@
 use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker},
+    task::{Context, Poll, Waker, ready},
 };
 
 use bytes::Buf;
@@ -38,6 +38,10 @@ struct Reel<B: Body> {
     started: bool,
     /// The current attempt has been read from.
     polled: bool,
+    /// What the body said of itself before anything was taken from it. Each attempt begins with the same words, or it
+    /// would be framed differently: a length is known once the body has ended, but was not in the first attempt.
+    size: SizeHint,
+    empty: bool,
     /// Which attempt may read. Raised to cut off an earlier one.
     epoch: u32,
     waker: Option<Waker>,
@@ -63,6 +67,9 @@ pub(super) struct Play<B: Body> {
     epoch: u32,
     /// The next kept frame to play.
     at: usize,
+    begun: bool,
+    /// Bytes that this attempt has taken.
+    played: u64,
 }
 
 /// A panic in the caller's body poisons the lock; the call it belongs to is unwinding anyway.
@@ -73,6 +80,8 @@ fn lock<B: Body>(reel: &Mutex<Reel<B>>) -> MutexGuard<'_, Reel<B>> {
 impl<B: Replay> Tape<B> {
     pub(super) fn record(body: B) -> (Play<B>, Self) {
         let reel = Arc::new(Mutex::new(Reel {
+            size: body.size_hint(),
+            empty: body.is_end_stream(),
             source: Some(Box::pin(body)),
             kept: Vec::new(),
             bytes: 0,
@@ -83,7 +92,7 @@ impl<B: Replay> Tape<B> {
             epoch: 0,
             waker: None,
         }));
-        (Play { reel: Arc::clone(&reel), epoch: 0, at: 0 }, Tape(reel))
+        (Play::of(&reel, 0), Tape(reel))
     }
 
     /// The same body from its start. Cuts off an earlier attempt.
@@ -91,8 +100,7 @@ impl<B: Replay> Tape<B> {
         self.revoke();
         let mut reel = lock(&self.0);
         reel.polled = false;
-        let epoch = reel.epoch;
-        reel.can_repeat().then(|| Play { reel: Arc::clone(&self.0), epoch, at: 0 })
+        reel.can_repeat().then(|| Play::of(&self.0, reel.epoch))
     }
 
     pub(super) fn revoke(&self) {
@@ -155,8 +163,24 @@ impl<B: Replay> Reel<B> {
     }
 }
 
+impl<B: Body> Play<B> {
+    fn of(reel: &Arc<Mutex<Reel<B>>>, epoch: u32) -> Self {
+        Play { reel: Arc::clone(reel), epoch, at: 0, begun: false, played: 0 }
+    }
+}
+
 impl<B: Replay> Play<B> {
     pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
+        let frame = ready!(self.poll_reel(cx));
+        self.begun = true;
+        if let Some(Ok(frame)) = &frame {
+            let size = frame.data_ref().map_or(0, Buf::remaining);
+            self.played = self.played.saturating_add(size as u64);
+        }
+        Poll::Ready(frame)
+    }
+
+    fn poll_reel(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
         let mut reel = lock(&self.reel);
         if reel.epoch != self.epoch {
             return Poll::Ready(Some(Err(UploadRevoked.into())));
@@ -197,28 +221,20 @@ impl<B: Replay> Play<B> {
 
     pub(super) fn is_end_stream(&self) -> bool {
         let reel = lock(&self.reel);
+        if !self.begun {
+            return reel.empty;
+        }
         reel.epoch == self.epoch && self.at >= reel.kept.len() && reel.source_ended()
     }
 
-    /// What is left on the tape and of the body itself: exact where the body's own hint is.
+    /// What the body said at first, less what was taken since: exact where its own hint was.
     pub(super) fn size_hint(&self) -> SizeHint {
-        let reel = lock(&self.reel);
-        let taped: u64 = reel.kept.iter().skip(self.at).map(Kept::size).sum();
-        let rest = reel.source.as_ref().map_or_else(|| SizeHint::with_exact(0), |source| source.size_hint());
+        let size = lock(&self.reel).size.clone();
         let mut hint = SizeHint::new();
-        hint.set_lower(rest.lower().saturating_add(taped));
-        if let Some(upper) = rest.upper() {
-            hint.set_upper(upper.saturating_add(taped));
+        hint.set_lower(size.lower().saturating_sub(self.played));
+        if let Some(upper) = size.upper() {
+            hint.set_upper(upper.saturating_sub(self.played));
         }
         hint
-    }
-}
-
-impl<D: Buf> Kept<D> {
-    fn size(&self) -> u64 {
-        match self {
-            Kept::Data(data) => data.remaining() as u64,
-            Kept::Trailers(_) => 0,
-        }
     }
 }

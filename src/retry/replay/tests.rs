@@ -191,3 +191,18 @@ fn it_is_what_the_body_is() {
     send_sync::<AttemptBody<BoxBody<Bytes, BoxError>>>();
     default::<AttemptBody<Full<Bytes>>>();
 }
+
+/// Its size is known once it has ended, but it was not when the first attempt was framed.
+#[test]
+fn a_size_that_was_unknown_stays_unknown() {
+    for list in [vec![], vec![data("one"), data("two")]] {
+        let (mut attempt, mut source) = Source::split(frames(list), None);
+        for _ in 1..=3 {
+            assert_eq!(attempt.size_hint().exact(), None);
+            assert!(!attempt.is_end_stream());
+            while next(&mut attempt).is_some() {}
+            assert!(attempt.is_end_stream());
+            attempt = source.again().unwrap();
+        }
+    }
+}
