@@ -11,7 +11,7 @@ use crate::{
     fault::{Fault, FaultKind},
     policy::{Plan, StopReason},
     redact::Redacted,
-    retry::CallReport,
+    retry::{BodyFailed, CallReport},
 };
 
 /// How many links of a source chain are followed: no real chain is longer, and a circular one must end.
@@ -224,7 +224,10 @@ impl Error {
     /// The first error of this type in the source chain, such as the client's own. A connect failure of hyper-util
     /// has no `hyper::Error` in it: nothing of HTTP had begun.
     pub fn find_source<T: StdError + 'static>(&self) -> Option<&T> {
-        chain(self.source()?).find_map(|error| error.downcast_ref())
+        let source = self.source()?;
+        // Where the client loses the error of the request's body, that comes first and the client's own beside it.
+        let client = source.downcast_ref().and_then(BodyFailed::client);
+        chain(source).chain(client.into_iter().flat_map(chain)).find_map(|error| error.downcast_ref())
     }
 
     /// Whether an earlier attempt of that call may have taken effect, whatever the last one's error proves.

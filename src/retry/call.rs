@@ -10,13 +10,13 @@ use http_body::Body;
 use tokio::time::Instant;
 
 use super::{
-    AttemptBody, AttemptOutcome, AttemptReport, CallReport, Replay, guard, head::Head, replay::Source, report,
+    AttemptBody, AttemptOutcome, AttemptReport, CallReport, Replay, guard, head::Head, promise, report, source::Source,
 };
 use crate::{
     BoxError, Deadline, Error, Policy,
     deadline::later,
     error::AttemptTimedOut,
-    fault::Fault,
+    fault::{Fault, FaultKind},
     observe::{self, About},
     policy::{
         Class, HoldScope, Outcome, Plan, Reach, StopReason, Verdict,
@@ -76,7 +76,7 @@ impl<B: Replay> Call<B> {
         let (parts, body) = request.into_parts();
         // Whether the client has begun to read the body decides nothing where a repeat is safe anyway.
         let polled = (plan.evidence().is_none() && plan.max_attempts() > 1).then(|| head.flag());
-        let (body, source) = Source::split(body, polled);
+        let (body, source) = Source::split(body, promise::content_length(&parts.headers), polled);
         let call = Call { plan, head, source, attempt: 0, outer, started: None, trail: None };
         (call, Request::from_parts(parts, body))
     }
@@ -180,13 +180,13 @@ impl<B: Replay> Call<B> {
     {
         let (mut result, fault) = match result {
             Ok(Ok(response)) => (Ok(response), None),
-            Ok(Err(error)) => {
-                let fault = match self.source.failed() {
-                    true => Fault::request_body_failed(),
-                    false => Fault::read_attempt(&*error, self.source.polled()),
-                };
-                (Err(error), Some(fault))
-            }
+            Ok(Err(error)) => match self.source.failure() {
+                Some(failed) => (Err(failed.beneath(error)), Some(Fault::request_body_failed())),
+                None => {
+                    let fault = Fault::read_attempt(&*error, self.source.polled());
+                    (Err(error), Some(fault))
+                }
+            },
             Err(Expired) => {
                 let error = AttemptTimedOut(self.plan.timeouts().attempt);
                 (Err(error.into()), Some(Fault::attempt_timeout()))
@@ -261,7 +261,7 @@ impl<B: Replay> Call<B> {
         let transient = verdict.class() == Class::Transient;
         let outcome = match &result {
             Ok(response) => AttemptOutcome::Status(response.status()),
-            Err(_) => AttemptOutcome::Fault(fault.map_or(crate::FaultKind::Unclassified, |fault| fault.kind())),
+            Err(_) => AttemptOutcome::Fault(fault.map_or(FaultKind::Unclassified, |fault| fault.kind())),
         };
         let reach = match fault {
             Some(fault) if fault.is_unsent() => Reach::NotSent,

@@ -8,7 +8,7 @@ use std::sync::{
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
 
-use super::replay::Polled;
+use super::polled::Polled;
 
 /// A request's head, packed into one allocation of its exact size.
 ///
@@ -17,7 +17,7 @@ use super::replay::Polled;
 /// happens. No pooled buffers: they would keep credentials after the call.
 pub(super) struct Head {
     packed: Packed,
-    headers: usize,
+    headers: u32,
     pub(super) method: Method,
     pub(super) uri: Uri,
     version: Version,
@@ -58,7 +58,8 @@ impl Head {
         }
         Head {
             packed: Packed::Once(pack),
-            headers: headers.len(),
+            // Fits: a header map holds at most 2^15.
+            headers: headers.len() as u32,
             method: request.method().clone(),
             uri: request.uri().clone(),
             version: request.version(),
@@ -98,7 +99,7 @@ impl Head {
                 shared
             }
         };
-        let mut headers = HeaderMap::with_capacity(self.headers);
+        let mut headers = HeaderMap::with_capacity(self.headers as usize);
         let mut rest = pack;
         while rest.len() >= LENGTHS {
             let lengths = rest.split_to(LENGTHS);

@@ -1,13 +1,17 @@
 //! Again: the layer that repeats a request, and what it keeps to do so.
 
 mod call;
+mod failure;
 mod future;
 mod guard;
 mod head;
 mod layer;
+mod polled;
+mod promise;
 mod replay;
 mod report;
 mod service;
+mod source;
 mod tape;
 
 pub use future::RetryFuture;
@@ -17,4 +21,4 @@ pub use replay::{AttemptBody, Replay, Streamed};
 pub use report::{AttemptOutcome, AttemptReport, CallReport};
 pub use service::Retry;
 
-pub(crate) use replay::{BodyFailed, UploadRevoked};
+pub(crate) use failure::{BodyFailed, UploadRevoked};

@@ -1,14 +1,10 @@
 //! Bodies that can be sent again.
 
 use std::{
-    error::Error as StdError,
     fmt,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
-    task::{Context, Poll},
+    sync::Arc,
+    task::{Context, Poll, ready},
 };
 
 use bytes::Buf;
@@ -19,7 +15,12 @@ use http_body_util::{
 };
 use pin_project_lite::pin_project;
 
-use super::tape::{self, Tape};
+use super::{
+    failure::{BodyFailed, Watch},
+    polled::Polled,
+    promise::Promise,
+    tape,
+};
 use crate::BoxError;
 
 /// A request body that may enter a [`RetryLayer`](crate::RetryLayer).
@@ -139,17 +140,20 @@ pin_project! {
         B: Body,
     {
         #[pin]
-        kind: Kind<B>,
+        pub(super) kind: Kind<B>,
+        pub(super) promise: Promise,
     }
 }
 
 pin_project! {
     #[project = KindProj]
-    enum Kind<B>
+    pub(super) enum Kind<B>
     where
         B: Body,
     {
         Whole { #[pin] body: B, polled: Option<Polled> },
+        // In memory too, but it may fail. Boxed: for it alone, every future would grow.
+        Doubtful { body: Pin<Box<B>>, watch: Arc<Watch> },
         Taped { play: tape::Play<B> },
     }
 }
@@ -157,7 +161,7 @@ pin_project! {
 impl<B: Body> AttemptBody<B> {
     /// A body that is sent once.
     pub(super) fn once(body: B) -> Self {
-        AttemptBody { kind: Kind::Whole { body, polled: None } }
+        AttemptBody { kind: Kind::Whole { body, polled: None }, promise: Promise::NONE }
     }
 }
 
@@ -178,20 +182,42 @@ impl<B: Replay> Body for AttemptBody<B> {
     type Error = BoxError;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
-        match self.project().kind.project() {
+        let mut this = self.project();
+        let frame = ready!(match this.kind.as_mut().project() {
             KindProj::Whole { body, polled } => {
                 if let Some(polled) = polled.take() {
                     polled.set();
                 }
-                body.poll_frame(cx).map_err(|error| BodyFailed(error.into()).into())
+                body.poll_frame(cx).map_err(|error| BodyFailed::new(error.into()).into())
+            }
+            KindProj::Doubtful { body, watch } => {
+                watch.polled();
+                body.as_mut().poll_frame(cx).map_err(|error| watch.failed(BodyFailed::new(error.into())).into())
             }
             KindProj::Taped { play } => play.poll_frame(cx),
+        });
+        match this.promise.take(&frame) {
+            Ok(()) => Poll::Ready(frame),
+            Err(broken) => {
+                let failed = BodyFailed::new(broken.into());
+                match this.kind.project() {
+                    KindProj::Whole { .. } => {}
+                    KindProj::Doubtful { watch, .. } => drop(watch.failed(failed.clone())),
+                    KindProj::Taped { play } => play.fail(&failed),
+                }
+                Poll::Ready(Some(Err(failed.into())))
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
+        // A client that took this for the end would leave the server waiting.
+        if self.promise.is_open() {
+            return false;
+        }
         match &self.kind {
             Kind::Whole { body, .. } => body.is_end_stream(),
+            Kind::Doubtful { body, .. } => body.is_end_stream(),
             Kind::Taped { play } => play.is_end_stream(),
         }
     }
@@ -199,141 +225,11 @@ impl<B: Replay> Body for AttemptBody<B> {
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Whole { body, .. } => body.size_hint(),
+            Kind::Doubtful { body, .. } => body.size_hint(),
             Kind::Taped { play } => play.size_hint(),
         }
     }
 }
-
-/// Whether the client has begun to read an attempt's body: what makes a `GOAWAY` a proof
-/// (see [`Fault::read_attempt`](crate::Fault::read_attempt)).
-#[derive(Clone)]
-pub(super) struct Polled(Arc<[AtomicU8]>);
-
-impl Polled {
-    pub(super) fn new() -> Self {
-        Polled(Arc::new([AtomicU8::new(0)]))
-    }
-
-    /// The first byte of a longer allocation.
-    pub(super) fn first_of(bytes: Arc<[AtomicU8]>) -> Self {
-        Polled(bytes)
-    }
-
-    fn set(&self) {
-        if let Some(flag) = self.0.first() {
-            flag.store(1, Ordering::Release);
-        }
-    }
-
-    fn get(&self) -> bool {
-        self.0.first().is_some_and(|flag| flag.load(Ordering::Acquire) == 1)
-    }
-}
-
-/// Where the bodies of a call's attempts come from.
-pub(super) enum Source<B: Body> {
-    /// In memory: cloned by reference count. With a flag, where it matters whether the client began to read it.
-    Whole { body: B, polled: Option<Polled> },
-    /// Taped as it streams.
-    Taped(Tape<B>),
-}
-
-/// An upload of at most this size was surely handed over whole when its answer came: it fits into a socket's buffers.
-const SURELY_SENT: u64 = 64 * 1024;
-
-impl<B: Replay> Source<B> {
-    /// The first attempt's body, and where those of later ones come from.
-    pub(super) fn split(body: B, polled: Option<Polled>) -> (AttemptBody<B>, Self) {
-        match body.try_clone() {
-            Some(copy) => {
-                let first = AttemptBody { kind: Kind::Whole { body, polled: polled.clone() } };
-                (first, Source::Whole { body: copy, polled })
-            }
-            None => {
-                let (play, tape) = Tape::record(body);
-                (AttemptBody { kind: Kind::Taped { play } }, Source::Taped(tape))
-            }
-        }
-    }
-
-    /// Whether another attempt could have the same body.
-    pub(super) fn can_repeat(&self) -> bool {
-        match self {
-            Source::Whole { body, .. } => body.try_clone().is_some(),
-            Source::Taped(tape) => tape.can_repeat(),
-        }
-    }
-
-    /// The body of another attempt. Cuts off an earlier attempt's upload, should it still be running.
-    pub(super) fn again(&mut self) -> Option<AttemptBody<B>> {
-        match self {
-            Source::Whole { body, polled } => {
-                let body = body.try_clone()?;
-                *polled = polled.take().map(|_| Polled::new());
-                Some(AttemptBody { kind: Kind::Whole { body, polled: polled.clone() } })
-            }
-            Source::Taped(tape) => tape.replay().map(|play| AttemptBody { kind: Kind::Taped { play } }),
-        }
-    }
-
-    /// Whether the client has begun to read the current attempt's body. `false` also where nobody asked to know.
-    pub(super) fn polled(&self) -> bool {
-        match self {
-            Source::Whole { polled, .. } => polled.as_ref().is_some_and(Polled::get),
-            Source::Taped(tape) => tape.polled(),
-        }
-    }
-
-    /// Cuts off the current attempt's upload: its next poll fails, so that the client drops that connection or
-    /// stream. An answer can come early, and hyper goes on polling the old upload long after.
-    pub(super) fn revoke(&self) {
-        if let Source::Taped(tape) = self {
-            tape.revoke();
-        }
-    }
-
-    /// Whether the caller's body itself failed.
-    pub(super) fn failed(&self) -> bool {
-        matches!(self, Source::Taped(tape) if tape.failed())
-    }
-
-    /// Whether the current attempt's upload may still be on its way. Waiting for the end of its answer could then
-    /// take for ever, and would not free the connection.
-    pub(super) fn may_be_uploading(&self) -> bool {
-        match self {
-            Source::Whole { body, .. } => body.size_hint().upper().is_none_or(|size| size > SURELY_SENT),
-            Source::Taped(tape) => tape.may_be_uploading(SURELY_SENT),
-        }
-    }
-}
-
-/// The caller's body failed: the caller's own fault, whatever its error looks like.
-#[derive(Debug)]
-pub(crate) struct BodyFailed(pub(crate) BoxError);
-
-impl fmt::Display for BodyFailed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the request's body failed")
-    }
-}
-
-impl StdError for BodyFailed {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        Some(&*self.0)
-    }
-}
-
-/// The upload of an attempt that is over was cut off.
-#[derive(Debug)]
-pub(crate) struct UploadRevoked;
-
-impl fmt::Display for UploadRevoked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the attempt that this upload belongs to is over")
-    }
-}
-
-impl StdError for UploadRevoked {}
 
 #[cfg(test)]
 mod tests;

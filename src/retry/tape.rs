@@ -33,7 +33,7 @@ struct Reel<B: Body> {
     /// The body outgrew the tape: nothing is kept, and it cannot be repeated.
     over: bool,
     /// The caller's body failed.
-    failed: bool,
+    failed: Option<BodyFailed>,
     /// Frames may have been taken from the source.
     started: bool,
     /// The current attempt has been read from.
@@ -86,7 +86,7 @@ impl<B: Replay> Tape<B> {
             kept: Vec::new(),
             bytes: 0,
             over: false,
-            failed: false,
+            failed: None,
             started: false,
             polled: false,
             epoch: 0,
@@ -123,8 +123,9 @@ impl<B: Replay> Tape<B> {
         lock(&self.0).polled
     }
 
-    pub(super) fn failed(&self) -> bool {
-        lock(&self.0).failed
+    /// The error of the caller's body, where it failed.
+    pub(super) fn failure(&self) -> Option<BodyFailed> {
+        lock(&self.0).failed.clone()
     }
 
     pub(super) fn may_be_uploading(&self, surely_sent: u64) -> bool {
@@ -135,7 +136,7 @@ impl<B: Replay> Tape<B> {
 
 impl<B: Replay> Reel<B> {
     fn can_repeat(&self) -> bool {
-        !self.over && !self.failed
+        !self.over && self.failed.is_none()
     }
 
     fn source_ended(&self) -> bool {
@@ -205,8 +206,9 @@ impl<B: Replay> Play<B> {
             }
             Poll::Ready(Some(Err(error))) => {
                 reel.source = None;
-                reel.failed = true;
-                Poll::Ready(Some(Err(BodyFailed(error.into()).into())))
+                let failed = BodyFailed::new(error.into());
+                reel.failed = Some(failed.clone());
+                Poll::Ready(Some(Err(failed.into())))
             }
             Poll::Ready(Some(Ok(frame))) => {
                 // A first frame that is the whole body is in memory already: kept whatever its size.
@@ -216,6 +218,15 @@ impl<B: Replay> Play<B> {
                 self.at = reel.kept.len();
                 Poll::Ready(Some(Ok(frame)))
             }
+        }
+    }
+
+    /// The body broke what its head had promised.
+    pub(super) fn fail(&self, failed: &BodyFailed) {
+        let mut reel = lock(&self.reel);
+        if reel.epoch == self.epoch {
+            reel.source = None;
+            reel.failed = Some(failed.clone());
         }
     }
 
@@ -229,7 +240,7 @@ impl<B: Replay> Play<B> {
 
     /// What the body said at first, less what was taken since: exact where its own hint was.
     pub(super) fn size_hint(&self) -> SizeHint {
-        let size = lock(&self.reel).size.clone();
+        let size = lock(&self.reel).size;
         let mut hint = SizeHint::new();
         hint.set_lower(size.lower().saturating_sub(self.played));
         if let Some(upper) = size.upper() {

@@ -6,6 +6,7 @@ use http::HeaderMap;
 use http_body_util::BodyExt;
 
 use super::*;
+use crate::retry::{UploadRevoked, source::Source};
 
 /// A body of these frames, of unknown size unless it is exact.
 struct Frames {
@@ -60,6 +61,10 @@ fn text<B: Replay<Data = Bytes>>(body: AttemptBody<B>) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
+fn split<B: Replay>(body: B) -> (AttemptBody<B>, Source<B>) {
+    Source::split(body, None, None)
+}
+
 fn revoked<T>(frame: Option<Result<T, BoxError>>) -> bool {
     matches!(frame, Some(Err(error)) if error.is::<UploadRevoked>())
 }
@@ -68,7 +73,7 @@ fn revoked<T>(frame: Option<Result<T, BoxError>>) -> bool {
 fn what_is_in_memory_is_shared_and_not_taped() {
     let bytes = Bytes::from(vec![7; 1 << 20]);
     let at = bytes.as_ptr();
-    let (first, mut source) = Source::split(Full::new(bytes), None);
+    let (first, mut source) = split(Full::new(bytes));
     assert!(matches!(source, Source::Whole { .. }));
     for mut body in [first, source.again().unwrap(), source.again().unwrap()] {
         assert_eq!(body.size_hint().exact(), Some(1 << 20));
@@ -81,8 +86,7 @@ fn what_is_in_memory_is_shared_and_not_taped() {
 fn a_stream_is_taped_and_played_again_with_its_trailers() {
     let mut trailers = HeaderMap::new();
     trailers.insert("x-sum", "1".parse().unwrap());
-    let (first, mut source) =
-        Source::split(frames([data("one "), data("two"), Ok(Frame::trailers(trailers.clone()))]), None);
+    let (first, mut source) = split(frames([data("one "), data("two"), Ok(Frame::trailers(trailers.clone()))]));
     assert_eq!(first.size_hint().exact(), None);
     let mut attempt = Some(first);
     for _ in 1..=3 {
@@ -95,14 +99,14 @@ fn a_stream_is_taped_and_played_again_with_its_trailers() {
 
 #[test]
 fn an_attempt_that_failed_before_any_frame_does_not_send_a_chunk_twice() {
-    let (first, mut source) = Source::split(frames([data("one "), data("two")]), None);
+    let (first, mut source) = split(frames([data("one "), data("two")]));
     drop(first);
     assert_eq!(text(source.again().unwrap()), "one two");
 }
 
 #[test]
 fn an_attempt_cut_off_in_the_middle_leaves_the_rest_to_the_next() {
-    let (mut first, mut source) = Source::split(exact([data("one "), data("two "), data("three")]), None);
+    let (mut first, mut source) = split(exact([data("one "), data("two "), data("three")]));
     assert_eq!(first.size_hint().exact(), Some(13));
     assert_eq!(next(&mut first).unwrap().unwrap().into_data().unwrap(), "one ");
     assert_eq!(first.size_hint().exact(), Some(9));
@@ -116,14 +120,14 @@ fn an_attempt_cut_off_in_the_middle_leaves_the_rest_to_the_next() {
 
 #[test]
 fn the_end_is_exact_on_every_attempt() {
-    let (mut body, mut source) = Source::split(exact([data("one")]), None);
+    let (mut body, mut source) = split(exact([data("one")]));
     for _ in 1..=3 {
         assert!(!body.is_end_stream());
         assert!(next(&mut body).unwrap().is_ok());
         assert!(body.is_end_stream());
         body = source.again().unwrap();
     }
-    let (empty, mut source) = Source::split(exact([]), None);
+    let (empty, mut source) = split(exact([]));
     assert!(empty.is_end_stream() && source.again().unwrap().is_end_stream());
     assert_eq!(empty.size_hint().exact(), Some(0));
 }
@@ -131,7 +135,7 @@ fn the_end_is_exact_on_every_attempt() {
 #[test]
 fn past_the_cap_it_streams_once() {
     let chunk = Bytes::from(vec![1; 16 * 1024]);
-    let (body, mut source) = Source::split(frames((0..100).map(|_| Ok(Frame::data(chunk.clone())))), None);
+    let (body, mut source) = split(frames((0..100).map(|_| Ok(Frame::data(chunk.clone())))));
     assert!(source.can_repeat());
     let sent = body.collect().now_or_never().unwrap().unwrap().to_bytes();
     assert_eq!(sent.len(), 100 * 16 * 1024);
@@ -141,7 +145,7 @@ fn past_the_cap_it_streams_once() {
 
 #[test]
 fn a_thousand_tiny_frames_are_past_the_cap_too() {
-    let (body, source) = Source::split(frames((0..2000).map(|_| data("x"))), None);
+    let (body, source) = split(frames((0..2000).map(|_| data("x"))));
     assert_eq!(text(body).len(), 2000);
     assert!(!source.can_repeat());
 }
@@ -149,8 +153,8 @@ fn a_thousand_tiny_frames_are_past_the_cap_too() {
 #[test]
 fn an_erased_body_in_memory_is_kept_whatever_its_size() {
     let bytes = Bytes::from(vec![7; 1 << 20]);
-    let (first, mut source) = Source::split(BoxBody::new(Full::new(bytes.clone())), None);
-    assert!(matches!(source, Source::Taped(_)));
+    let (first, mut source) = split(BoxBody::new(Full::new(bytes.clone())));
+    assert!(matches!(source, Source::Taped { .. }));
     let mut attempt = Some(first);
     for _ in 1..=2 {
         let body = attempt.take().or_else(|| source.again()).unwrap();
@@ -161,20 +165,20 @@ fn an_erased_body_in_memory_is_kept_whatever_its_size() {
 
 #[test]
 fn a_body_that_fails_is_the_callers_fault() {
-    let (mut body, source) = Source::split(frames([data("one"), Err("no more".into())]), None);
+    let (mut body, source) = split(frames([data("one"), Err("no more".into())]));
     assert!(next(&mut body).unwrap().is_ok());
     let error = next(&mut body).unwrap().unwrap_err();
     assert!(error.is::<BodyFailed>());
-    assert_eq!(error.source().unwrap().to_string(), "no more");
-    assert!(source.failed() && !source.can_repeat());
+    assert_eq!(std::error::Error::source(&*error).unwrap().to_string(), "no more");
+    assert!(source.failure().is_some() && !source.can_repeat());
 }
 
 #[test]
 fn whether_an_upload_may_still_be_on_its_way() {
-    let uploading = |size: usize| Source::split(Full::new(Bytes::from(vec![0; size])), None).1.may_be_uploading();
+    let uploading = |size: usize| split(Full::new(Bytes::from(vec![0; size]))).1.may_be_uploading();
     assert!(!uploading(0) && !uploading(64 * 1024) && uploading(64 * 1024 + 1));
 
-    let (mut body, source) = Source::split(exact([data("one"), data("two")]), None);
+    let (mut body, source) = split(exact([data("one"), data("two")]));
     assert!(source.may_be_uploading());
     let _ = (next(&mut body), next(&mut body));
     assert!(!source.may_be_uploading());
@@ -196,7 +200,7 @@ fn it_is_what_the_body_is() {
 #[test]
 fn a_size_that_was_unknown_stays_unknown() {
     for list in [vec![], vec![data("one"), data("two")]] {
-        let (mut attempt, mut source) = Source::split(frames(list), None);
+        let (mut attempt, mut source) = split(frames(list));
         for _ in 1..=3 {
             assert_eq!(attempt.size_hint().exact(), None);
             assert!(!attempt.is_end_stream());
@@ -205,4 +209,43 @@ fn a_size_that_was_unknown_stays_unknown() {
             attempt = source.again().unwrap();
         }
     }
+}
+
+/// A copy of another length than the body that the head was made for.
+#[test]
+fn a_copy_that_is_shorter_than_the_first_is_not_sent() {
+    #[derive(Clone)]
+    struct Reader(std::rc::Rc<std::cell::Cell<u64>>);
+
+    impl Body for Reader {
+        type Data = Bytes;
+        type Error = BoxError;
+
+        fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+            let bytes = vec![0; self.0.take() as usize];
+            Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes.into()))))
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            SizeHint::with_exact(self.0.get())
+        }
+    }
+
+    impl Replay for Reader {
+        fn try_clone(&self) -> Option<Self> {
+            Some(self.clone())
+        }
+    }
+
+    let (mut first, mut source) = split(Reader(std::rc::Rc::new(6900.into())));
+    assert_eq!(source.again().unwrap().size_hint().exact(), Some(6900));
+    assert_eq!(next(&mut first).unwrap().unwrap().into_data().unwrap().len(), 6900);
+    assert!(source.again().is_none());
+}
+
+#[test]
+fn a_failed_body_shows_no_secret_of_its_cause() {
+    let failed = BodyFailed::new("GET https://user:s3cret@host/?key=K123 failed".into());
+    let shown = format!("{failed} {failed:?}");
+    assert!(shown.contains("https://host/") && !shown.contains("s3cret") && !shown.contains("K123"), "{shown}");
 }
