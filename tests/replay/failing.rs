@@ -1,0 +1,133 @@
+//! A body that itself fails: the caller's fault, whatever its error looks like.
+
+use std::{fmt, io};
+
+use bytes::Bytes;
+use http::Method;
+use redial::{FaultKind, StopReason};
+use tower::ServiceExt;
+
+use crate::support::{
+    WIRES, bodies, client, put, request,
+    site::{Site, answer},
+    soon,
+};
+
+/// The caller's own error; its cause looks like a connection's.
+#[derive(Debug)]
+struct DiskGone(io::Error);
+
+impl fmt::Display for DiskGone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the disk is gone")
+    }
+}
+
+impl std::error::Error for DiskGone {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+fn gone() -> bodies::Item {
+    Err(DiskGone(io::Error::new(io::ErrorKind::ConnectionReset, "volume 3")).into())
+}
+
+/// One attempt, permanent, and the caller's error and the client's are both found.
+#[tokio::test]
+async fn it_is_permanent_and_the_callers_error_is_found() {
+    for wire in WIRES {
+        for frames in [0, 1, 3] {
+            let site = Site::answering(wire, [200]).await;
+            let frames = (0..frames).map(|_| bodies::data("some ")).chain([gone()]).collect::<Vec<_>>();
+            let error = soon(client(wire).oneshot(put(&site.url(), bodies::streaming(frames)))).await.unwrap_err();
+            assert_eq!(error.stop(), Some(StopReason::Permanent), "{wire:?}: {error}");
+            assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Body), "{wire:?}");
+            assert_eq!(error.report().map(|report| report.attempts().len()), Some(1), "{wire:?}");
+            assert!(error.find_source::<DiskGone>().is_some(), "{wire:?}: {error:?}");
+            assert!(error.find_source::<hyper::Error>().is_some(), "{wire:?}: the client's own is still there");
+            assert!(error.to_string().ends_with(": volume 3"), "{wire:?}: {error}");
+            assert!(site.seen().started <= 1, "{wire:?}");
+            assert!(site.seen().arrivals.iter().all(|arrival| arrival.body.is_none()), "{wire:?}");
+        }
+    }
+}
+
+/// It fails later, when the server is reading: the same.
+#[tokio::test]
+async fn while_it_streams() {
+    for wire in WIRES {
+        let site = Site::answering(wire, [200]).await;
+        let (feed, body) = bodies::fed();
+        feed.send(bodies::data("some ")).unwrap();
+        let call = tokio::spawn(client(wire).oneshot(put(&site.url(), body)));
+        site.until(|seen| seen.started == 1).await;
+        feed.send(gone()).unwrap();
+        let error = soon(call).await.unwrap().unwrap_err();
+        assert_eq!(error.stop(), Some(StopReason::Permanent), "{wire:?}: {error}");
+        assert!(error.find_source::<DiskGone>().is_some(), "{wire:?}: {error:?}");
+        site.until(|seen| seen.arrivals.len() == 1).await;
+        assert!(site.seen().arrivals[0].body.is_none() && site.seen().started == 1, "{wire:?}");
+    }
+}
+
+/// In the second attempt: that one is the last.
+#[tokio::test]
+async fn in_the_second_attempt() {
+    for wire in WIRES {
+        let site = Site::start(wire, |number, request, log| async move {
+            if number == 1 {
+                tokio::spawn(async move { log.read(number, request).await });
+                return Ok(answer(503, ""));
+            }
+            log.read(number, request).await;
+            Ok(answer(200, ""))
+        })
+        .await;
+        let (feed, body) = bodies::fed();
+        feed.send(bodies::data("some ")).unwrap();
+        let request = request(Method::PUT, &site.url(), body);
+        let call = tokio::spawn(client(wire).oneshot(request));
+        site.until(|seen| seen.started == 2).await;
+        feed.send(gone()).unwrap();
+        let error = soon(call).await.unwrap().unwrap_err();
+        assert_eq!(error.stop(), Some(StopReason::Permanent), "{wire:?}: {error}");
+        assert_eq!(error.report().map(|report| report.attempts().len()), Some(2), "{wire:?}");
+        assert!(error.find_source::<DiskGone>().is_some(), "{wire:?}");
+        assert_eq!(site.seen().started, 2, "{wire:?}");
+    }
+}
+
+/// A body that says it can be cloned is not taped. Its failure is the caller's all the same.
+#[tokio::test]
+async fn a_body_of_the_callers_own_that_is_cloned() {
+    #[derive(Clone)]
+    struct Broken;
+
+    impl http_body::Body for Broken {
+        type Data = Bytes;
+        type Error = DiskGone;
+
+        fn poll_frame(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, DiskGone>>> {
+            let error = io::Error::new(io::ErrorKind::ConnectionReset, "volume 3");
+            std::task::Poll::Ready(Some(Err(DiskGone(error))))
+        }
+    }
+
+    impl redial::Replay for Broken {
+        fn try_clone(&self) -> Option<Self> {
+            Some(Broken)
+        }
+    }
+
+    for wire in WIRES {
+        let site = Site::answering(wire, [200]).await;
+        let error = soon(client(wire).oneshot(put(&site.url(), Broken))).await.unwrap_err();
+        assert_eq!(error.stop(), Some(StopReason::Permanent), "{wire:?}: {error}");
+        assert_eq!(error.report().map(|report| report.attempts().len()), Some(1), "{wire:?}");
+        assert!(error.find_source::<DiskGone>().is_some(), "{wire:?}: {error:?}");
+    }
+}

@@ -1,0 +1,144 @@
+//! What is taped as it streams.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use redial::StopReason;
+use tower::ServiceExt;
+
+use crate::support::{
+    WIRES, Wire, attempts, bodies, client, noise, put, request,
+    site::{Site, answer, whole},
+    soon, stop,
+};
+
+/// The tape's cap.
+const CAP: usize = 64 * 1024;
+
+#[tokio::test]
+async fn under_the_cap_it_arrives_whole_each_time_with_its_trailers() {
+    for wire in WIRES {
+        let site = Site::answering(wire, [503, 503, 200]).await;
+        let bytes = noise(CAP);
+        let mut frames = bodies::chunked(&bytes, 10_000);
+        frames.push(bodies::trailers("x-sum", "1"));
+        let mut request = put(&site.url(), bodies::streaming(frames));
+        // Without this announcement HTTP/1.1 has no trailers.
+        request.headers_mut().insert("trailer", "x-sum".parse().unwrap());
+        let response = soon(client(wire).oneshot(request)).await.unwrap();
+        assert_eq!((response.status().as_u16(), attempts(&response)), (200, 3), "{wire:?}");
+        let arrivals = site.seen().arrivals;
+        let framings: HashSet<_> = arrivals.iter().map(|arrival| arrival.framing()).collect();
+        assert_eq!((arrivals.len(), framings.len()), (3, 1), "{wire:?}: {framings:?}");
+        for arrival in &arrivals {
+            assert!(arrival.body == whole(&bytes), "{wire:?}, attempt {}", arrival.number);
+            let trailers = arrival.trailers.as_ref().expect("trailers");
+            assert_eq!(trailers["x-sum"], "1", "{wire:?}, attempt {}", arrival.number);
+        }
+    }
+}
+
+/// One byte past the cap, and far past it.
+#[tokio::test]
+async fn past_the_cap_it_is_sent_once_and_streams_fully() {
+    for wire in WIRES {
+        for length in [CAP + 1, 1 << 20] {
+            let site = Site::answering(wire, [503, 200]).await;
+            let bytes = noise(length);
+            let body = bodies::streaming(bodies::chunked(&bytes, 10_000));
+            let response = soon(client(wire).oneshot(put(&site.url(), body))).await.unwrap();
+            assert_eq!((response.status().as_u16(), attempts(&response)), (503, 1), "{wire:?}");
+            assert_eq!(stop(&response), Some(StopReason::BodyTooLarge));
+            assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "e1");
+            let arrivals = site.seen().arrivals;
+            assert!(arrivals.len() == 1 && arrivals[0].body == whole(&bytes), "{wire:?}: {arrivals:?}");
+        }
+    }
+}
+
+/// An upload without end is answered while it goes on; the answer is the caller's.
+#[tokio::test]
+async fn an_infinite_body_with_an_early_answer_ends() {
+    for wire in WIRES {
+        let site = Site::start(wire, |_, request: Request<_>, _| async move {
+            let mut body: hyper::body::Incoming = request.into_body();
+            let mut read = 0;
+            // So much has left the tape that it is past its cap.
+            while read <= 2 * CAP {
+                read += body.frame().await.unwrap()?.data_ref().map_or(0, Bytes::len);
+            }
+            Ok(answer(503, "enough"))
+        })
+        .await;
+        let polled = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&polled);
+        let frames = std::iter::repeat_with(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            bodies::data(vec![7; 16 * 1024])
+        });
+        let body = bodies::streaming(frames);
+        let response = soon(client(wire).oneshot(put(&site.url(), body))).await.unwrap();
+        assert_eq!((response.status().as_u16(), stop(&response)), (503, Some(StopReason::BodyTooLarge)), "{wire:?}");
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "enough");
+        assert_eq!(site.seen().started, 1);
+        // Backpressure, not the body's length, decides how much was taken from it.
+        assert!(polled.load(Ordering::Relaxed) < 4096);
+    }
+}
+
+/// An endless body below the cap is repeated like any other: what is taped first, then what goes on.
+#[tokio::test]
+async fn an_infinite_body_that_begins_slowly_goes_on_in_the_second_attempt() {
+    for wire in WIRES {
+        let site = Site::start(wire, |number, request: Request<_>, _| async move {
+            let mut body: hyper::body::Incoming = request.into_body();
+            let mut read = Vec::new();
+            let enough = if number == 1 { 3 } else { 6 };
+            while read.len() < enough {
+                read.extend_from_slice(&body.frame().await.unwrap()?.into_data().unwrap_or_default());
+            }
+            Ok(if number == 1 { answer(503, "") } else { answer(200, read) })
+        })
+        .await;
+        let (feed, body) = bodies::fed();
+        feed.send(bodies::data("one")).unwrap();
+        let call = tokio::spawn(client(wire).oneshot(put(&site.url(), body)));
+        site.until(|seen| seen.started == 2).await;
+        feed.send(bodies::data("two")).unwrap();
+        let response = soon(call).await.unwrap().unwrap();
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "onetwo", "{wire:?}");
+    }
+}
+
+/// The stream is refused before the body has anything to send: a tape that had counted a frame as sent, or sent one
+/// twice, would show.
+#[tokio::test]
+async fn c085_an_attempt_that_failed_before_any_frame_sends_nothing_twice() {
+    let site = Site::start(Wire::Http2, |number, request, log| async move {
+        if number == 1 {
+            return Err(h2::Error::from(h2::Reason::REFUSED_STREAM).into());
+        }
+        log.read(number, request).await;
+        Ok(answer(200, ""))
+    })
+    .await;
+    let (feed, body) = bodies::fed();
+    let request = request(Method::POST, &site.url(), body);
+    let call = tokio::spawn(client(Wire::Http2).oneshot(request));
+    site.until(|seen| seen.started == 2).await;
+    for frame in ["one ", "two ", "three"] {
+        feed.send(bodies::data(frame)).unwrap();
+    }
+    drop(feed);
+    let response = soon(call).await.unwrap().unwrap();
+    assert_eq!((response.status().as_u16(), attempts(&response)), (200, 2));
+    assert!(site.seen().arrivals[0].body == whole(b"one two three"));
+}
