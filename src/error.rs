@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     BoxError,
-    fault::{Fault, FaultKind},
+    fault::{Fault, FaultKind, Links, peek},
     policy::{Plan, StopReason},
     redact::Redacted,
     retry::{BodyFailed, CallReport},
@@ -221,13 +221,14 @@ impl Error {
         self.0.report.as_ref()?.retry_at()
     }
 
-    /// The first error of this type in the source chain, such as the client's own. A connect failure of hyper-util
+    /// The first error of this type in the source chain, such as the client's own; also one within an `io::Error`, which
+    /// `source()` steps over. A connect failure of hyper-util
     /// has no `hyper::Error` in it: nothing of HTTP had begun.
     pub fn find_source<T: StdError + 'static>(&self) -> Option<&T> {
         let source = self.source()?;
         // Where the client loses the error of the request's body, that comes first and the client's own beside it.
         let client = source.downcast_ref().and_then(BodyFailed::client);
-        chain(source).chain(client.into_iter().flat_map(chain)).find_map(|error| error.downcast_ref())
+        Links::of(source).chain(client.into_iter().flat_map(Links::of)).find_map(peek)
     }
 
     /// Whether an earlier attempt of that call may have taken effect, whatever the last one's error proves.

@@ -22,6 +22,14 @@ fn the_clients_own_error_is_untouched_and_found_by_type() {
     assert_eq!(error.find_source::<io::Error>().map(io::Error::kind), Some(io::ErrorKind::ConnectionRefused));
 }
 
+/// As rustls's error is, and what bodies made of readers fail with.
+#[test]
+fn an_error_within_an_io_error_is_found() {
+    let inner = io::Error::other(Error::limit(Limit::Total(Duration::from_secs(1))));
+    let error = Error::not_ready(io::Error::other(inner).into());
+    assert!(error.find_source::<Error>().is_some_and(Error::is_timeout));
+}
+
 #[test]
 fn neither_display_nor_debug_shows_a_secret() {
     let error = Error::failed(refused(), Fault::of(FaultKind::Connect));

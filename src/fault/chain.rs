@@ -7,17 +7,17 @@ use std::sync::Arc;
 /// More links than any real chain has; an error that is its own source must end too.
 const LONGEST: usize = 32;
 
-pub(super) type Link<'a> = &'a (dyn Error + 'static);
+pub(crate) type Link<'a> = &'a (dyn Error + 'static);
 
 /// The links of a chain, from the outside in.
 #[derive(Clone)]
-pub(super) struct Links<'a> {
+pub(crate) struct Links<'a> {
     next: Option<Link<'a>>,
     left: usize,
 }
 
 impl<'a> Links<'a> {
-    pub(super) fn of(error: Link<'a>) -> Links<'a> {
+    pub(crate) fn of(error: Link<'a>) -> Links<'a> {
         Links { next: Some(error), left: LONGEST }
     }
 }
@@ -47,7 +47,7 @@ fn beneath(link: Link<'_>) -> Option<Link<'_>> {
 }
 
 /// This link as a `T`, also behind the pointers that forward `Error` and so hide the type.
-pub(super) fn peek<T: Error + 'static>(link: Link<'_>) -> Option<&T> {
+pub(crate) fn peek<T: Error + 'static>(link: Link<'_>) -> Option<&T> {
     link.downcast_ref::<T>()
         .or_else(|| link.downcast_ref::<Arc<T>>().map(|shared| &**shared))
         .or_else(|| link.downcast_ref::<Box<T>>().map(|boxed| &**boxed))

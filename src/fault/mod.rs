@@ -51,7 +51,9 @@ mod tests;
 
 use std::error::Error;
 
-use chain::{Link, Links};
+use chain::Link;
+
+pub(crate) use chain::{Links, peek};
 
 use crate::retry::BodyFailed;
 
