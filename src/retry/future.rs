@@ -13,11 +13,7 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::{
-    AttemptBody, Replay,
-    call::{Call, End, mark_stacked},
-    guard,
-};
+use super::{AttemptBody, Replay, call::Call, guard, report::mark_stacked, settle::End};
 use crate::{
     BoxError, Error, Policy,
     observe::{self, Phase},

@@ -11,8 +11,10 @@ mod promise;
 mod replay;
 mod report;
 mod service;
+mod settle;
 mod source;
 mod tape;
+mod trail;
 
 pub use future::RetryFuture;
 pub use guard::{OneRetryPerPath, attempt_number, detach};

@@ -7,10 +7,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use http::{Extensions, StatusCode};
+use http::{Extensions, Response, StatusCode};
 
 use crate::{
-    Error,
+    BoxError, Error,
     error::chain,
     fault::FaultKind,
     policy::{Hint, Reach, StopReason},
@@ -152,4 +152,15 @@ pub(super) fn take_stacked(extensions: &mut Extensions) -> bool {
 /// Whether this failure came through a stacked layer.
 pub(super) fn failed_stacked(error: &(dyn StdError + 'static)) -> bool {
     chain(error).filter_map(|error| error.downcast_ref::<Error>()?.report()).any(CallReport::is_of_stacked)
+}
+
+/// What a stacked layer hands on: the outer one reads the sign, and takes it out of an answer.
+pub(super) fn mark_stacked<RB>(result: Result<Response<RB>, BoxError>) -> Result<Response<RB>, Error> {
+    match result {
+        Ok(mut response) => {
+            response.extensions_mut().insert(CallReport::of_stacked());
+            Ok(response)
+        }
+        Err(error) => Err(Error::of_inner(error).sent_once(CallReport::of_stacked())),
+    }
 }

@@ -1,0 +1,67 @@
+//! What failed attempts left behind, and the report made of it.
+
+use std::{mem, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{AttemptOutcome, AttemptReport, CallReport, Replay, call::Call, report};
+use crate::policy::{
+    Reach, StopReason, Verdict,
+    budget::{Charge, Sent},
+};
+
+/// What failed attempts left behind.
+#[derive(Default)]
+pub(super) struct Trail {
+    pub(super) attempts: Vec<AttemptReport>,
+    /// For the next attempt, until it is sent.
+    pub(super) charge: Option<Charge>,
+    /// For the current attempt.
+    pub(super) sent: Option<Sent>,
+    /// When the current attempt was sent, where it was not the start of the call.
+    pub(super) sent_at: Option<Instant>,
+    pub(super) first_held: Option<Duration>,
+    pub(super) free_used: bool,
+    pub(super) unknown: bool,
+    pub(super) stacked: bool,
+    pub(super) previous_wait: Option<Duration>,
+}
+
+impl<B: Replay> Call<B> {
+    pub(super) fn record(
+        &mut self,
+        now: Instant,
+        outcome: AttemptOutcome,
+        reach: Reach,
+        verdict: &Verdict,
+    ) -> &mut Trail {
+        let call_started = self.started();
+        let started = self.attempt_started();
+        let trail = self.trail.get_or_insert_default();
+        trail.attempts.push(AttemptReport {
+            number: self.attempt,
+            started: started.saturating_duration_since(call_started),
+            duration: now.saturating_duration_since(started),
+            outcome,
+            reach,
+            hint: verdict.hint(),
+            wait: None,
+            held: false,
+        });
+        trail
+    }
+
+    pub(super) fn report(
+        &mut self,
+        now: Instant,
+        stop: Option<StopReason>,
+        not_before: Option<Duration>,
+    ) -> CallReport {
+        let elapsed = now.saturating_duration_since(self.started());
+        let clock = &self.plan.operation.clock;
+        let trail = self.trail.as_deref_mut();
+        let Trail { attempts, unknown, stacked, first_held, .. } = trail.map(mem::take).unwrap_or_default();
+        let retry_at = not_before.and_then(|wait| clock.now().checked_add(wait));
+        CallReport::new(report::Inner { attempts, elapsed, stop, retry_at, unknown, stacked, first_held })
+    }
+}
