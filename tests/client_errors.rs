@@ -104,7 +104,7 @@ async fn the_calls_own_end_is_a_timeout_too() {
             let error = fails(policy_within(timeouts).attempts(attempts), &secret_url(server.addr())).await;
             assert!(error.is_timeout() && !error.is_connect(), "{error:?}");
             assert_eq!(error.is_deadline(), attempts > 1, "{error:?}");
-            let cause = if attempts > 1 { "the call's time is over" } else { "within the attempt's" };
+            let cause = if attempts > 1 { "the call's total of" } else { "within the attempt's" };
             assert!(error.to_string().contains(cause), "{error}");
         }
     }
