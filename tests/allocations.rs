@@ -84,9 +84,9 @@ fn the_first_attempt_allocates_three_times() {
 fn two_retries_allocate_no_more_than_they_must() {
     let (bare, _) = one_call(|| Memory::new(0, 1));
     let (count, _) = one_call(|| ours(2));
-    // 3 at first; 8 a retry (a header map 2, the names that no table knows 3, the map of markers 3) and 2 to unpack the
-    // head; the report and its place in the response 6.
-    assert!(count - bare <= 27, "{count} allocations, {bare} of them the bare service's");
+    // 3 at first; 9 a retry (a header map 2, the names that no table knows 3, the map of markers 3, the body's flags 1)
+    // and 2 to unpack the head; the report and its place in the response 6.
+    assert!(count - bare <= 29, "{count} allocations, {bare} of them the bare service's");
 }
 
 #[test]

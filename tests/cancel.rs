@@ -69,7 +69,7 @@ async fn in_the_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_the_wait_that_the_server_asked_for() {
+async fn c124_in_the_wait_that_the_server_asked_for() {
     // C124
     let (steps, readiness) = (vec![status(429).retry_after("3")], vec![]);
     check(Drop { steps, readiness, at: ms(100), phase: "waiting", attempt: "1", spent: 0.0 }).await;
@@ -96,7 +96,7 @@ async fn in_a_later_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_that_timed_out_is_gone_before_the_next() {
+async fn c125_an_attempt_that_timed_out_is_gone_before_the_next() {
     // C125: never two at once.
     let script = Script::new([hang(), hang(), hang()]);
     let retry = RetryLayer::new(builder().build().unwrap()).layer(script.clone());

@@ -145,7 +145,7 @@ async fn an_answer_after_a_retry_is_no_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn counts_of_repeats() {
+async fn c145_counts_of_repeats() {
     // C145: 3, 3 and 0 announcements, numbered, and one end each.
     for (attempts, steps, ends) in [
         (4, vec![status(503); 4], Some("4")),
@@ -221,7 +221,7 @@ fn secretive(method: Method) -> Request<Full<bytes::Bytes>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_secret_is_in_anything() {
+async fn c146_no_secret_is_in_anything() {
     // C146, C170: recovered, exhausted, refused, failed, timed out, not ready, cancelled.
     let (capture, _guard) = Capture::start();
     let leaky = || status(503).header("set-cookie", "c00kie").header("location", "http://x/?K123");

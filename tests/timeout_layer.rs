@@ -102,7 +102,7 @@ async fn the_head_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn head_and_body_on_one_clock() {
+async fn c076_head_and_body_on_one_clock() {
     // C076: the head comes, three bytes come, and then nothing; status and headers stay readable.
     let start = Instant::now();
     let response = get(TimeoutLayer::new().total(ms(300)), ms(50), 10, ms(70)).await.unwrap();
@@ -119,7 +119,7 @@ async fn head_and_body_on_one_clock() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_between_frames() {
+async fn c077_silence_between_frames() {
     // C077: a byte every 20 ms for 10 s passes an idle limit of 50 ms, and fails an absolute one of 500 ms.
     let idle = || TimeoutLayer::new().body_idle(ms(50));
     let (bytes, error) = read(get(idle(), ms(0), 500, ms(20)).await.unwrap()).await;

@@ -128,6 +128,11 @@ impl Fault {
         self.calm
     }
 
+    /// The same without its proof: the error may be that of another request.
+    pub(crate) const fn unproved(self) -> Fault {
+        Fault { unsent: false, ..self }
+    }
+
     /// The attempt's own timer fired. The request may have arrived, so nothing is proved.
     pub(crate) const fn attempt_timeout() -> Fault {
         Fault::of(FaultKind::Timeout)

@@ -9,7 +9,7 @@ use http::Request;
 use http_body::Body;
 use tokio::time::Instant;
 
-use super::{AttemptBody, Replay, guard, head::Head, promise, source::Source, trail::Trail};
+use super::{AttemptBody, Replay, guard, head::Head, promise, reading::Reading, source::Source, trail::Trail};
 use crate::{
     BoxError, Deadline, Error,
     deadline::later,
@@ -21,6 +21,10 @@ pub(super) struct Call<B: Body> {
     pub(super) plan: Plan,
     pub(super) head: Head,
     pub(super) source: Source<B>,
+    /// How far the client got with the current attempt's body.
+    pub(super) reading: Reading,
+    /// Whether it was looked at as soon as the request was handed down.
+    pub(super) looked_at_early: bool,
     /// The current attempt; 0 before the first.
     pub(super) attempt: u32,
     outer: Option<Deadline>,
@@ -34,10 +38,10 @@ impl<B: Replay> Call<B> {
         let head = Head::keep(&request);
         let outer = request.extensions().get().copied();
         let (parts, body) = request.into_parts();
-        // Whether the client has begun to read the body decides nothing where a repeat is safe anyway.
-        let polled = (plan.evidence().is_none() && plan.max_attempts() > 1).then(|| head.flag());
-        let (body, source) = Source::split(body, promise::content_length(&parts.headers), polled);
-        let call = Call { plan, head, source, attempt: 0, outer, started: None, trail: None };
+        let reading = head.reading();
+        let (body, source) = Source::split(body, promise::content_length(&parts.headers), reading.clone());
+        let call =
+            Call { plan, head, source, reading, looked_at_early: false, attempt: 0, outer, started: None, trail: None };
         (call, Request::from_parts(parts, body))
     }
 
@@ -85,6 +89,11 @@ impl<B: Replay> Call<B> {
         Ok(Some(later(now, wait)))
     }
 
+    /// The current attempt's request was handed down.
+    pub(super) fn handed_down(&mut self) {
+        self.looked_at_early = self.reading.was_looked_at();
+    }
+
     pub(super) fn about(&self) -> About<'_> {
         About { plan: &self.plan, method: &self.head.method, uri: &self.head.uri }
     }
@@ -116,7 +125,8 @@ impl<B: Replay> Call<B> {
         if now >= self.deadline() {
             return Err(self.out_of_time());
         }
-        let Some(body) = self.source.again() else {
+        self.reading = Reading::new();
+        let Some(body) = self.source.again(self.reading.clone()) else {
             return Err(self.give_up(now, Error::unrepeatable(), Class::Transient, StopReason::BodyTooLarge, None));
         };
         self.attempt += 1;

@@ -3,30 +3,18 @@
 use std::{
     error::Error as StdError,
     fmt,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, OnceLock},
 };
 
 use crate::{BoxError, error::chain, redact::Redacted};
 
-/// What became of one attempt's body. A client may lose its error (hyper does over HTTP/2), and the caller must see it.
+/// Whether one attempt's body failed. A client may lose its error (hyper does over HTTP/2), and the caller must see it.
 #[derive(Default)]
 pub(super) struct Watch {
-    polled: AtomicBool,
     failed: OnceLock<BodyFailed>,
 }
 
 impl Watch {
-    pub(super) fn polled(&self) {
-        self.polled.store(true, Ordering::Release);
-    }
-
-    pub(super) fn was_polled(&self) -> bool {
-        self.polled.load(Ordering::Acquire)
-    }
-
     /// Keeps the failure, and gives it back.
     pub(super) fn failed(&self, failed: BodyFailed) -> BodyFailed {
         self.failed.get_or_init(|| failed).clone()

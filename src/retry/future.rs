@@ -102,7 +102,9 @@ where
         Ok(None) => {
             guard::mark(request.extensions_mut(), 1);
             call.attempt = 1;
-            State::Attempt { response: service.call(request) }
+            let response = service.call(request);
+            call.handed_down();
+            State::Attempt { response }
         }
         Ok(Some(resume)) => {
             // The readiness that the caller waited for is given back: it may be a permit.
@@ -209,6 +211,7 @@ where
                     match call.next() {
                         Ok(request) => {
                             let response = this.service.call(request);
+                            call.handed_down();
                             this.state.set(State::Attempt { response });
                         }
                         Err(error) => {

@@ -8,7 +8,7 @@ use std::sync::{
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
 
-use super::polled::Polled;
+use super::reading::Reading;
 
 /// A request's head, packed into one allocation of its exact size.
 ///
@@ -27,7 +27,7 @@ pub(super) struct Head {
 }
 
 enum Packed {
-    /// Kept, not used yet. The first byte is the flag that the first attempt's body may set ([`Polled`]), which would
+    /// Kept, not used yet. The first byte holds the flags that the first attempt's body sets ([`Reading`]), which would
     /// otherwise need an allocation of its own: hence the atomics, and the `Arc`.
     Once(Arc<[AtomicU8]>),
     /// Sliced, without copying, into the values of each later attempt.
@@ -68,11 +68,11 @@ impl Head {
         }
     }
 
-    /// The flag for the body of the first attempt.
-    pub(super) fn flag(&self) -> Polled {
+    /// The flags for the body of the first attempt.
+    pub(super) fn reading(&self) -> Reading {
         match &self.packed {
-            Packed::Once(pack) => Polled::first_of(Arc::clone(pack)),
-            Packed::Shared(_) => Polled::new(),
+            Packed::Once(pack) => Reading::first_of(Arc::clone(pack)),
+            Packed::Shared(_) => Reading::new(),
         }
     }
 

@@ -35,7 +35,8 @@ use super::Retry;
 /// - Above: [`TimeoutLayer`](crate::TimeoutLayer), idempotency keys, decompression, a trace of the call.
 /// - Below: signers (each attempt is signed afresh), a trace of each attempt, rate and concurrency limits.
 /// - A redirect layer may stand on either side. Above, each hop is a call of its own with its own attempts; below,
-///   an attempt follows all its hops, and a failed hop repeats the chain from its start.
+///   an attempt follows all its hops, and a failed hop repeats the chain from its start; no error of a later hop is
+///   then taken for "never sent", and a body is sent again by [`AttemptBody::try_clone`](crate::AttemptBody::try_clone).
 ///
 /// # The wrong order
 ///

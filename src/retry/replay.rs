@@ -17,8 +17,8 @@ use pin_project_lite::pin_project;
 
 use super::{
     failure::{BodyFailed, Watch},
-    polled::Polled,
     promise::Promise,
+    reading::Reading,
     tape,
 };
 use crate::BoxError;
@@ -142,6 +142,8 @@ pin_project! {
         #[pin]
         pub(super) kind: Kind<B>,
         pub(super) promise: Promise,
+        // What is sent once has no call that would ask.
+        pub(super) reading: Option<Reading>,
     }
 }
 
@@ -151,7 +153,7 @@ pin_project! {
     where
         B: Body,
     {
-        Whole { #[pin] body: B, polled: Option<Polled> },
+        Whole { #[pin] body: B },
         // In memory too, but it may fail. Boxed: for it alone, every future would grow.
         Doubtful { body: Pin<Box<B>>, watch: Arc<Watch> },
         Taped { play: tape::Play<B> },
@@ -161,7 +163,29 @@ pin_project! {
 impl<B: Body> AttemptBody<B> {
     /// A body that is sent once.
     pub(super) fn once(body: B) -> Self {
-        AttemptBody { kind: Kind::Whole { body, polled: None }, promise: Promise::NONE }
+        AttemptBody { kind: Kind::Whole { body }, promise: Promise::NONE, reading: None }
+    }
+}
+
+impl<B: Replay> AttemptBody<B> {
+    /// The same body again, for a layer below that sends it more than once within one attempt, such as a redirect
+    /// layer on a 307 or 308. `None` for one that is taped as it streams.
+    ///
+    /// What such a layer does is one attempt. Its errors prove nothing about the first request, so that none of them
+    /// is taken for "never sent".
+    pub fn try_clone(&self) -> Option<Self> {
+        self.look_at();
+        let Kind::Whole { body } = &self.kind else { return None };
+        let kind = Kind::Whole { body: body.try_clone()? };
+        Some(AttemptBody { kind, promise: self.promise, reading: self.reading.clone() })
+    }
+}
+
+impl<B: Body> AttemptBody<B> {
+    fn look_at(&self) {
+        if let Some(reading) = &self.reading {
+            reading.look_at();
+        }
     }
 }
 
@@ -183,15 +207,14 @@ impl<B: Replay> Body for AttemptBody<B> {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
         let mut this = self.project();
+        if let Some(reading) = this.reading {
+            reading.poll();
+        }
         let frame = ready!(match this.kind.as_mut().project() {
-            KindProj::Whole { body, polled } => {
-                if let Some(polled) = polled.take() {
-                    polled.set();
-                }
+            KindProj::Whole { body } => {
                 body.poll_frame(cx).map_err(|error| BodyFailed::new(error.into()).into())
             }
             KindProj::Doubtful { body, watch } => {
-                watch.polled();
                 body.as_mut().poll_frame(cx).map_err(|error| watch.failed(BodyFailed::new(error.into())).into())
             }
             KindProj::Taped { play } => play.poll_frame(cx),
@@ -211,20 +234,22 @@ impl<B: Replay> Body for AttemptBody<B> {
     }
 
     fn is_end_stream(&self) -> bool {
+        self.look_at();
         // A client that took this for the end would leave the server waiting.
         if self.promise.is_open() {
             return false;
         }
         match &self.kind {
-            Kind::Whole { body, .. } => body.is_end_stream(),
+            Kind::Whole { body } => body.is_end_stream(),
             Kind::Doubtful { body, .. } => body.is_end_stream(),
             Kind::Taped { play } => play.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
+        self.look_at();
         match &self.kind {
-            Kind::Whole { body, .. } => body.size_hint(),
+            Kind::Whole { body } => body.size_hint(),
             Kind::Doubtful { body, .. } => body.size_hint(),
             Kind::Taped { play } => play.size_hint(),
         }

@@ -50,7 +50,7 @@ impl<B: Replay> Call<B> {
             Ok(Err(error)) => match self.source.failure() {
                 Some(failed) => (Err(failed.beneath(error)), Some(Fault::request_body_failed())),
                 None => {
-                    let fault = Fault::read_attempt(&*error, self.source.polled());
+                    let fault = self.reading.read(&*error, self.looked_at_early);
                     (Err(error), Some(fault))
                 }
             },

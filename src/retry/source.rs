@@ -7,16 +7,15 @@ use http_body::{Body, SizeHint};
 use super::{
     AttemptBody, Replay,
     failure::{BodyFailed, Watch},
-    polled::Polled,
     promise::Promise,
+    reading::Reading,
     replay::Kind,
     tape::Tape,
 };
 
 pub(super) enum Source<B: Body> {
-    /// In memory: cloned by reference count. With what is promised of it, and a flag, where it matters whether the
-    /// client began to read it.
-    Whole { body: B, promise: Promise, polled: Option<Polled> },
+    /// In memory: cloned by reference count. With what is promised of it.
+    Whole { body: B, promise: Promise },
     /// The same for one that may fail.
     Doubtful { body: Box<B>, promise: Promise, watch: Arc<Watch> },
     /// Taped as it streams.
@@ -30,7 +29,7 @@ impl<B: Replay> Source<B> {
     /// The first attempt's body, and where those of later ones come from.
     ///
     /// `content_length`: what the request's head says.
-    pub(super) fn split(body: B, content_length: Option<u64>, polled: Option<Polled>) -> (AttemptBody<B>, Self) {
+    pub(super) fn split(body: B, content_length: Option<u64>, reading: Reading) -> (AttemptBody<B>, Self) {
         let size = body.size_hint();
         let promise = Promise::of(content_length.or(size.exact()));
         let (kind, source) = match body.try_clone() {
@@ -43,31 +42,24 @@ impl<B: Replay> Source<B> {
                 let kind = Kind::Doubtful { body: Box::pin(body), watch: Arc::clone(&watch) };
                 (kind, Source::Doubtful { body: Box::new(copy), promise, watch })
             }
-            Some(copy) => {
-                let kind = Kind::Whole { body, polled: polled.clone() };
-                (kind, Source::Whole { body: copy, promise, polled })
-            }
+            Some(copy) => (Kind::Whole { body }, Source::Whole { body: copy, promise }),
         };
-        (AttemptBody { kind, promise }, source)
+        (AttemptBody { kind, promise, reading: Some(reading) }, source)
     }
 
     /// Whether another attempt could have the same body.
     pub(super) fn can_repeat(&self) -> bool {
         match self {
-            Source::Whole { body, promise, .. } => copy(body, *promise).is_some(),
+            Source::Whole { body, promise } => copy(body, *promise).is_some(),
             Source::Doubtful { body, promise, watch } => watch.failure().is_none() && copy(&**body, *promise).is_some(),
             Source::Taped { tape, .. } => tape.can_repeat(),
         }
     }
 
     /// The body of another attempt. Cuts off an earlier attempt's upload, should it still be running.
-    pub(super) fn again(&mut self) -> Option<AttemptBody<B>> {
+    pub(super) fn again(&mut self, reading: Reading) -> Option<AttemptBody<B>> {
         let (kind, promise) = match self {
-            Source::Whole { body, promise, polled } => {
-                let body = copy(body, *promise)?;
-                *polled = polled.take().map(|_| Polled::new());
-                (Kind::Whole { body, polled: polled.clone() }, promise)
-            }
+            Source::Whole { body, promise } => (Kind::Whole { body: copy(body, *promise)? }, promise),
             Source::Doubtful { body, promise, watch } => {
                 let body = Box::pin(copy(&**body, *promise)?);
                 // A new one: what becomes of the old upload is not this attempt's failure.
@@ -76,16 +68,7 @@ impl<B: Replay> Source<B> {
             }
             Source::Taped { tape, promise } => (Kind::Taped { play: tape.replay()? }, promise),
         };
-        Some(AttemptBody { kind, promise: *promise })
-    }
-
-    /// Whether the client has begun to read the current attempt's body. `false` also where nobody asked to know.
-    pub(super) fn polled(&self) -> bool {
-        match self {
-            Source::Whole { polled, .. } => polled.as_ref().is_some_and(Polled::get),
-            Source::Doubtful { watch, .. } => watch.was_polled(),
-            Source::Taped { tape, .. } => tape.polled(),
-        }
+        Some(AttemptBody { kind, promise: *promise, reading: Some(reading) })
     }
 
     /// Cuts off the current attempt's upload: its next poll fails, so that the client drops that connection or

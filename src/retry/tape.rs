@@ -36,8 +36,6 @@ struct Reel<B: Body> {
     failed: Option<BodyFailed>,
     /// Frames may have been taken from the source.
     started: bool,
-    /// The current attempt has been read from.
-    polled: bool,
     /// What the body said of itself before anything was taken from it. Each attempt begins with the same words, or it
     /// would be framed differently: a length is known once the body has ended, but was not in the first attempt.
     size: SizeHint,
@@ -88,7 +86,6 @@ impl<B: Replay> Tape<B> {
             over: false,
             failed: None,
             started: false,
-            polled: false,
             epoch: 0,
             waker: None,
         }));
@@ -98,8 +95,7 @@ impl<B: Replay> Tape<B> {
     /// The same body from its start. Cuts off an earlier attempt.
     pub(super) fn replay(&self) -> Option<Play<B>> {
         self.revoke();
-        let mut reel = lock(&self.0);
-        reel.polled = false;
+        let reel = lock(&self.0);
         reel.can_repeat().then(|| Play::of(&self.0, reel.epoch))
     }
 
@@ -117,10 +113,6 @@ impl<B: Replay> Tape<B> {
 
     pub(super) fn can_repeat(&self) -> bool {
         lock(&self.0).can_repeat()
-    }
-
-    pub(super) fn polled(&self) -> bool {
-        lock(&self.0).polled
     }
 
     /// The error of the caller's body, where it failed.
@@ -186,7 +178,6 @@ impl<B: Replay> Play<B> {
         if reel.epoch != self.epoch {
             return Poll::Ready(Some(Err(UploadRevoked.into())));
         }
-        reel.polled = true;
         if let Some(kept) = reel.kept.get(self.at) {
             self.at += 1;
             return Poll::Ready(Some(Ok(kept.to_frame())));

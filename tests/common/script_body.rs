@@ -1,7 +1,7 @@
 //! Response bodies that are counted while somebody holds them.
 
 use std::{
-    convert::Infallible,
+    io,
     pin::Pin,
     sync::{
         Arc,
@@ -13,12 +13,22 @@ use std::{
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-/// A response body: a text, and then its end, or silence.
+/// A response body: a text, and then what follows.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptBody {
     text: Bytes,
-    silent: bool,
+    then: Then,
     pub(super) held: Option<Arc<Held>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Then {
+    #[default]
+    End,
+    Silence,
+    Failure,
+    /// Frame after frame.
+    More,
 }
 
 impl ScriptBody {
@@ -28,28 +38,44 @@ impl ScriptBody {
 
     /// Never ends.
     pub fn silent() -> Self {
-        ScriptBody { silent: true, ..Self::default() }
+        ScriptBody { then: Then::Silence, ..Self::default() }
+    }
+
+    /// Never ends, and never rests.
+    pub fn endless() -> Self {
+        ScriptBody { then: Then::More, ..Self::default() }
+    }
+
+    /// Breaks after its text.
+    pub fn failing(mut self) -> Self {
+        self.then = Then::Failure;
+        self
     }
 }
 
 impl Body for ScriptBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match std::mem::take(&mut self.text) {
-            text if !text.is_empty() => Poll::Ready(Some(Ok(Frame::data(text)))),
-            _ if self.silent => Poll::Pending,
-            _ => Poll::Ready(None),
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let text = std::mem::take(&mut self.text);
+        if !text.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(text))));
+        }
+        match self.then {
+            Then::End => Poll::Ready(None),
+            Then::Silence => Poll::Pending,
+            Then::Failure => Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into()))),
+            Then::More => Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[0; 4096]))))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.text.is_empty() && !self.silent
+        self.text.is_empty() && self.then == Then::End
     }
 
     fn size_hint(&self) -> SizeHint {
-        if self.silent { SizeHint::default() } else { SizeHint::with_exact(self.text.len() as u64) }
+        if self.then == Then::End { SizeHint::with_exact(self.text.len() as u64) } else { SizeHint::default() }
     }
 }
 

@@ -101,7 +101,7 @@ async fn connect_and_upgrade_are_never_repeated_and_101_passes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_call_counts_its_own_attempts() {
+async fn c120_every_call_counts_its_own_attempts() {
     // C120: only the budget is shared.
     let script = Script::new([status(503), status(503), status(503), status(429), status(200)]);
     let retry = RetryLayer::new(policy()).layer(script.clone());
@@ -112,7 +112,7 @@ async fn every_call_counts_its_own_attempts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_rate_limits_are_ten_attempts() {
+async fn c080_ten_rate_limits_are_ten_attempts() {
     // C080, D16: a 429 with a wait counts, so attempts win.
     let start = Instant::now();
     let script = Script::always(status(429).retry_after("1"));

@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[tokio::test(start_paused = true)]
-async fn it_is_taken_after_the_wait_and_not_before() {
+async fn c128_it_is_taken_after_the_wait_and_not_before() {
     // C128. The script panics when an instance is called that was not made ready.
     let start = Instant::now();
     let ready = [Readiness::Now, Readiness::After(ms(50)), Readiness::Now];
@@ -67,7 +67,7 @@ async fn its_failure_before_the_first_call_is_the_callers_to_see() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_of_one_inside_does_not_deadlock() {
+async fn c108_a_limit_of_one_inside_does_not_deadlock() {
     // C108: the failed attempt gives its permit back before the next asks for one, also while its answer never ends.
     let script = Script::new([status(503).body(ScriptBody::silent()), fail(Failure::Reset), status(200)]);
     let retry = RetryLayer::new(policy()).layer(ConcurrencyLimit::new(script.clone(), 1));

@@ -25,7 +25,7 @@ struct Own(Arc<str>);
 
 /// C144: 1, 2, 3 on the attempts; attempts and waits in the answer's report.
 #[tokio::test]
-async fn attempts_are_numbered() -> Done {
+async fn c144_attempts_are_numbered() -> Done {
     let numbers = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&numbers);
     let stack = ServiceBuilder::new().layer(RetryLayer::new(policy())).service(service_fn(move |request: Attempt| {

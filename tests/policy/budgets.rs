@@ -26,7 +26,7 @@ fn stop(answer: &Response<ScriptBody>) -> Option<StopReason> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn time_brings_fractions() {
+async fn c116_time_brings_fractions() {
     // C116, by the engine: 2.5 a second.
     let budget = Budget::custom(BudgetSetting::bucket(10.0).initial(0.0).refill_per_second(2.5)).unwrap();
     let policy = with(&budget).attempts(2).build().unwrap();
@@ -50,7 +50,7 @@ async fn time_brings_fractions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn successes_fill_it_again() {
+async fn c117_successes_fill_it_again() {
     // C117
     for budget in [Budget::usual(), Budget::aws()] {
         let policy = with(&budget).build().unwrap();
@@ -66,7 +66,7 @@ async fn successes_fill_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_bound_one_call_before_a_large_budget_does() {
+async fn c118_attempts_bound_one_call_before_a_large_budget_does() {
     // C118 with the 9 attempts that can be had: 8 retries at 5 tokens each; the budget ends the call where it is less.
     for (capacity, requests, reason) in [(500.0, 9, StopReason::Attempts), (24.9, 5, StopReason::Budget)] {
         let budget = Budget::custom(BudgetSetting::bucket(capacity).cost(5.0)).unwrap();
@@ -79,7 +79,7 @@ async fn attempts_bound_one_call_before_a_large_budget_does() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_comes_when_it_is_decided() {
+async fn c121_a_refusal_comes_when_it_is_decided() {
     // C121: a thousand calls fail at once, a fifth may be repeated; the others do not wait for nothing.
     let budget = Budget::finagle(secs(10), 0, 0.2).unwrap();
     let policy = with(&budget).backoff(Backoff::default()).build().unwrap();
@@ -101,7 +101,7 @@ async fn a_refusal_comes_when_it_is_decided() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_budget_is_named_and_the_first_failure_of_a_process_repeated() {
+async fn c122_the_budget_is_named_and_the_first_failure_of_a_process_repeated() {
     // C122 (a): 200 calls to a server that throttles them all.
     let budget = Budget::usual();
     let policy = with(&budget).attempts_because(9, "the most there are").build().unwrap();

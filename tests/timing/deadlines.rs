@@ -38,7 +38,7 @@ fn stop(answer: &Answer) -> Option<StopReason> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn three_timeouts_three_errors() {
+async fn c136_three_timeouts_three_errors() {
     // C136: whichever fires, the caller can tell.
     let once = builder_within(timeouts(100, 200)).attempts(1).build().unwrap();
     let attempt = call(once, &Script::always(hang()), request(Method::GET)).await.unwrap_err();
@@ -66,7 +66,7 @@ async fn three_timeouts_three_errors() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_attempt_outlives_the_total() {
+async fn c052_no_attempt_outlives_the_total() {
     // C052: a total below what the attempt may take, by way of an outer deadline.
     let start = Instant::now();
     let script = Script::new([hang()]);
@@ -93,7 +93,7 @@ async fn a_later_outer_deadline_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_ends_within_the_total() {
+async fn c072_it_ends_within_the_total() {
     // C072: an attempt as long as the total allows.
     let start = Instant::now();
     let script = Script::new([status(503).after(ms(600)), hang()]);
@@ -103,7 +103,7 @@ async fn it_ends_within_the_total() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_time_left_is_not_unlimited_time() {
+async fn c073_no_time_left_is_not_unlimited_time() {
     // C073: the first attempt counts, and what is left after it is zero, not unlimited.
     let lost = |millis| fail(Failure::Reset).after(ms(millis));
     for first in [95, 98, 99, 100] {
@@ -117,7 +117,7 @@ async fn no_time_left_is_not_unlimited_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_does_not_sleep_for_nothing() {
+async fn c074_it_does_not_sleep_for_nothing() {
     // C074: 500 ms are left and the wait is 600 ms.
     let start = Instant::now();
     let script = Script::new([status(503).after(ms(500)).body(ScriptBody::text("why")), hang()]);
@@ -133,7 +133,7 @@ async fn it_does_not_sleep_for_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_timeout_inside_is_an_attempts_timeout() {
+async fn c078_a_timeout_inside_is_an_attempts_timeout() {
     // C078 (b): three attempts of 2 s, 1 s and 2 s apart: a timeout, structured, after 9 s.
     let policy = builder_within(timeouts(30_000, 60_000))
         .backoff(Backoff::exponential(secs(1)).max(secs(2)).unjittered("tests are exact"))
@@ -159,7 +159,7 @@ async fn a_timeout_inside_is_an_attempts_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_timeout_outside_ends_the_call() {
+async fn c078_a_timeout_outside_ends_the_call() {
     // C078 (c): one attempt, 2 s; the retry layer has learnt the instant and says what it did.
     let start = Instant::now();
     let script = Script::always(hang());

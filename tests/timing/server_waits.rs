@@ -34,7 +34,7 @@ fn epoch(secs: u64) -> SystemTime {
 }
 
 #[tokio::test(start_paused = true)]
-async fn never_earlier() {
+async fn c014_never_earlier() {
     // C014
     for jitter in [Backoff::default(), Backoff::fixed(ms(100), "tests are exact")] {
         let policy = builder().backoff(jitter).build().unwrap();
@@ -44,7 +44,7 @@ async fn never_earlier() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn longer_than_the_total_stops_at_once_and_says_until_when() {
+async fn c060_longer_than_the_total_stops_at_once_and_says_until_when() {
     // C060
     let now = epoch(1_800_000_000);
     let policy = builder_within(timeouts(5_000, 30_000)).clock(Clock::fixed(now)).build().unwrap();
@@ -56,7 +56,7 @@ async fn longer_than_the_total_stops_at_once_and_says_until_when() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn longer_than_the_cap_stops_at_once() {
+async fn c061_longer_than_the_cap_stops_at_once() {
     // C061, C062: no clamp, and no falling back to the short schedule; a date in the far future is no different.
     let now = epoch(1_445_412_480);
     let capped = || builder().longest_server_wait(secs(10)).clock(Clock::fixed(now)).build().unwrap();
@@ -68,7 +68,7 @@ async fn longer_than_the_cap_stops_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn as_long_as_the_cap_is_waited() {
+async fn c022_as_long_as_the_cap_is_waited() {
     // C022: the cap itself is allowed.
     let header = HeaderName::from_static("retry-after-ms");
     let capped = || {
@@ -86,7 +86,7 @@ async fn as_long_as_the_cap_is_waited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_longer_of_the_two_waits() {
+async fn c065_the_longer_of_the_two_waits() {
     // C065: a minimum does not shorten what the policy would have waited.
     let backoff = Backoff::exponential(secs(1)).max(secs(16)).unjittered("tests are exact");
     let policy = builder().attempts_because(6, "the schedule of C065").backoff(backoff).build().unwrap();
@@ -96,7 +96,7 @@ async fn the_longer_of_the_two_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_were_told_the_same_come_back_spread() {
+async fn c064_those_who_were_told_the_same_come_back_spread() {
     // C064: also where the cap is exactly what was asked for.
     for cap in [5, 60] {
         let policy = builder_within(timeouts(1_000, 600_000))
@@ -114,7 +114,7 @@ async fn those_who_were_told_the_same_come_back_spread() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dates_are_read_by_the_policys_clock() {
+async fn c010_dates_are_read_by_the_policys_clock() {
     let now = epoch(1_445_412_475); // 07:27:55
     let policy = || builder().clock(Clock::following_tokio(now)).build().unwrap();
     let date = "Wed, 21 Oct 2015 07:28:00 GMT";

@@ -62,7 +62,7 @@ fn text<B: Replay<Data = Bytes>>(body: AttemptBody<B>) -> String {
 }
 
 fn split<B: Replay>(body: B) -> (AttemptBody<B>, Source<B>) {
-    Source::split(body, None, None)
+    Source::split(body, None, Reading::new())
 }
 
 fn revoked<T>(frame: Option<Result<T, BoxError>>) -> bool {
@@ -75,7 +75,7 @@ fn what_is_in_memory_is_shared_and_not_taped() {
     let at = bytes.as_ptr();
     let (first, mut source) = split(Full::new(bytes));
     assert!(matches!(source, Source::Whole { .. }));
-    for mut body in [first, source.again().unwrap(), source.again().unwrap()] {
+    for mut body in [first, source.again(Reading::new()).unwrap(), source.again(Reading::new()).unwrap()] {
         assert_eq!(body.size_hint().exact(), Some(1 << 20));
         assert_eq!(next(&mut body).unwrap().unwrap().into_data().unwrap().as_ptr(), at);
         assert!(body.is_end_stream());
@@ -90,7 +90,7 @@ fn a_stream_is_taped_and_played_again_with_its_trailers() {
     assert_eq!(first.size_hint().exact(), None);
     let mut attempt = Some(first);
     for _ in 1..=3 {
-        let body = attempt.take().or_else(|| source.again()).unwrap();
+        let body = attempt.take().or_else(|| source.again(Reading::new())).unwrap();
         let collected = body.collect().now_or_never().unwrap().unwrap();
         assert_eq!(collected.trailers(), Some(&trailers));
         assert_eq!(collected.to_bytes(), "one two");
@@ -101,7 +101,7 @@ fn a_stream_is_taped_and_played_again_with_its_trailers() {
 fn an_attempt_that_failed_before_any_frame_does_not_send_a_chunk_twice() {
     let (first, mut source) = split(frames([data("one "), data("two")]));
     drop(first);
-    assert_eq!(text(source.again().unwrap()), "one two");
+    assert_eq!(text(source.again(Reading::new()).unwrap()), "one two");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn an_attempt_cut_off_in_the_middle_leaves_the_rest_to_the_next() {
     assert_eq!(next(&mut first).unwrap().unwrap().into_data().unwrap(), "one ");
     assert_eq!(first.size_hint().exact(), Some(9));
 
-    let second = source.again().unwrap();
+    let second = source.again(Reading::new()).unwrap();
     assert!(revoked(next(&mut first)), "the stale upload is cut off");
     assert!(!first.is_end_stream());
     assert_eq!(second.size_hint().exact(), Some(13), "framed as the first was");
@@ -125,10 +125,10 @@ fn the_end_is_exact_on_every_attempt() {
         assert!(!body.is_end_stream());
         assert!(next(&mut body).unwrap().is_ok());
         assert!(body.is_end_stream());
-        body = source.again().unwrap();
+        body = source.again(Reading::new()).unwrap();
     }
     let (empty, mut source) = split(exact([]));
-    assert!(empty.is_end_stream() && source.again().unwrap().is_end_stream());
+    assert!(empty.is_end_stream() && source.again(Reading::new()).unwrap().is_end_stream());
     assert_eq!(empty.size_hint().exact(), Some(0));
 }
 
@@ -140,7 +140,7 @@ fn past_the_cap_it_streams_once() {
     let sent = body.collect().now_or_never().unwrap().unwrap().to_bytes();
     assert_eq!(sent.len(), 100 * 16 * 1024);
     assert!(!source.can_repeat());
-    assert!(source.again().is_none());
+    assert!(source.again(Reading::new()).is_none());
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn an_erased_body_in_memory_is_kept_whatever_its_size() {
     assert!(matches!(source, Source::Taped { .. }));
     let mut attempt = Some(first);
     for _ in 1..=2 {
-        let body = attempt.take().or_else(|| source.again()).unwrap();
+        let body = attempt.take().or_else(|| source.again(Reading::new())).unwrap();
         assert_eq!(body.size_hint().exact(), Some(1 << 20));
         assert_eq!(body.collect().now_or_never().unwrap().unwrap().to_bytes(), bytes);
     }
@@ -206,7 +206,7 @@ fn a_size_that_was_unknown_stays_unknown() {
             assert!(!attempt.is_end_stream());
             while next(&mut attempt).is_some() {}
             assert!(attempt.is_end_stream());
-            attempt = source.again().unwrap();
+            attempt = source.again(Reading::new()).unwrap();
         }
     }
 }
@@ -238,9 +238,9 @@ fn a_copy_that_is_shorter_than_the_first_is_not_sent() {
     }
 
     let (mut first, mut source) = split(Reader(std::rc::Rc::new(6900.into())));
-    assert_eq!(source.again().unwrap().size_hint().exact(), Some(6900));
+    assert_eq!(source.again(Reading::new()).unwrap().size_hint().exact(), Some(6900));
     assert_eq!(next(&mut first).unwrap().unwrap().into_data().unwrap().len(), 6900);
-    assert!(source.again().is_none());
+    assert!(source.again(Reading::new()).is_none());
 }
 
 #[test]

@@ -1,0 +1,32 @@
+//! Real reports from people who run HTTP clients, each reduced to an input and the right behaviour.
+//!
+//! Named by their ids (`c025_…`), as those elsewhere in these tests are. On paused time and in memory: what was about
+//! sockets is in `faults`, `once`, `drain` and `replay`.
+
+#[path = "../common/policies.rs"]
+mod policies;
+#[path = "../common/script.rs"]
+mod script;
+
+mod body;
+mod classify;
+mod hostile;
+mod layering;
+mod provider;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use redial::{CallReport, Error, RetryLayer, StandardPolicy, StopReason};
+use script::{Script, ScriptBody};
+use tower::{Layer, ServiceExt};
+
+type Answer = Response<ScriptBody>;
+
+async fn call(policy: &StandardPolicy, script: &Script, request: Request<Full<Bytes>>) -> Result<Answer, Error> {
+    RetryLayer::new(policy.clone()).layer(script.clone()).oneshot(request).await
+}
+
+fn stop<B>(answer: &Response<B>) -> Option<StopReason> {
+    answer.extensions().get().and_then(CallReport::stop)
+}
