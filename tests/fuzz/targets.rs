@@ -1,0 +1,132 @@
+//! What is fed with arbitrary bytes, here over a kept corpus and in `fuzz/` by a fuzzer: nothing may panic, nothing may
+//! grow without bound, and what must hold of the results is asserted.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
+use redial::{
+    Clock, Evidence, Outcome, Plan, Policy, RequestHead, RequestOptions, Routes, StandardPolicy, Timeouts, Transient,
+    Unit, policy::WaitHeader,
+};
+
+pub type Target = (&'static str, fn(&[u8]));
+
+pub const TARGETS: &[Target] = &[
+    ("retry_signals", retry_signals),
+    ("dates", dates),
+    ("path_patterns", path_patterns),
+    ("request_options", request_options),
+];
+
+const UNITS: [Unit; 8] = [
+    Unit::Seconds,
+    Unit::Millis,
+    Unit::EpochSeconds,
+    Unit::EpochMillis,
+    Unit::Iso8601,
+    Unit::Duration,
+    Unit::HttpDate,
+    Unit::RetryAfter,
+];
+
+/// 2026-11-30T12:00:00Z.
+fn now() -> SystemTime {
+    UNIX_EPOCH + Duration::from_secs(1_796_040_000)
+}
+
+fn headers(name: &HeaderName, data: &[u8]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    // Several lines of one name, as a server may send.
+    for line in data.split(|byte| *byte == b'\n').take(16) {
+        if let Ok(value) = HeaderValue::from_bytes(line) {
+            headers.append(name, value);
+        }
+    }
+    headers
+}
+
+/// Waits, in each unit: whatever is read can be added to any instant.
+pub fn retry_signals(data: &[u8]) {
+    let name = HeaderName::from_static("retry-after");
+    let headers = headers(&name, data);
+    for unit in UNITS {
+        if let Some(wait) = WaitHeader::new(name.clone(), unit).read(&headers, now()) {
+            assert!(now().checked_add(wait).is_some(), "{unit:?}: {wait:?}");
+            assert!(tokio::time::Instant::now().checked_add(wait).is_some(), "{unit:?}: {wait:?}");
+        }
+    }
+    // The policy reads the same, and never less than the standard header alone says.
+    let standard = WaitHeader::new(name, Unit::RetryAfter).read(&headers, now());
+    let policy = policy().clock(Clock::fixed(now())).build().expect("a policy");
+    let plan = policy.plan(&RequestHead::of(&Request::new(())));
+    let verdict = policy.judge(&plan, &Outcome::answer(StatusCode::TOO_MANY_REQUESTS, &headers));
+    assert_eq!(verdict.hint().wait, standard);
+}
+
+/// Dates: a date that is read is read alike whichever clock is asked, less the time between.
+pub fn dates(data: &[u8]) {
+    let name = HeaderName::from_static("x-reset");
+    let headers = headers(&name, data);
+    let later = now() + Duration::from_secs(3600);
+    for unit in [Unit::HttpDate, Unit::Iso8601] {
+        let header = WaitHeader::new(name.clone(), unit);
+        let (from_now, from_later) = (header.read(&headers, now()), header.read(&headers, later));
+        assert_eq!(from_now.is_some(), from_later.is_some());
+        if let (Some(from_now), Some(from_later)) = (from_now, from_later) {
+            assert!(from_later <= from_now);
+            assert!(from_now <= from_later + Duration::from_secs(3600));
+        }
+    }
+}
+
+/// Routes and paths: what cannot be read is refused with a reason, what can is looked up.
+pub fn path_patterns(data: &[u8]) {
+    let text = String::from_utf8_lossy(&data[..data.len().min(4096)]);
+    let (routes, path) = text.split_once('\0').unwrap_or((&text, "/a/b"));
+    let unrouted = StandardPolicy::unretried("unrouted", Duration::from_secs(1)).expect("a policy");
+    let mut builder = Routes::builder(unrouted);
+    for route in routes.lines().take(16) {
+        builder = builder.route(route, policy().build().expect("a policy"));
+    }
+    match builder.build() {
+        Err(refused) => assert!(refused.problems().next().is_some()),
+        Ok(routes) => {
+            for uri in [path.to_owned(), format!("https://api.example{path}"), format!("//{path}")] {
+                if let Ok(request) = Request::get(uri).body(()) {
+                    let plan = routes.plan(&RequestHead::of(&request));
+                    assert!(plan.max_attempts() >= 1);
+                }
+            }
+        }
+    }
+}
+
+/// Options of a request: whatever they say, a plan is never looser than its policy.
+pub fn request_options(data: &[u8]) {
+    let number = |at: usize| {
+        let mut bytes = [0; 8];
+        for (byte, place) in data.iter().skip(at).zip(&mut bytes) {
+            *place = *byte;
+        }
+        u64::from_le_bytes(bytes)
+    };
+    let mut options = RequestOptions::new()
+        .attempts(number(0) as u32)
+        .attempt(Duration::from_nanos(number(4)))
+        .total(Duration::from_secs(number(12)));
+    if data.len() % 2 == 0 {
+        options = options.idempotent(String::from_utf8_lossy(&data[..data.len().min(64)]));
+    }
+    let mut request = Request::builder().method(Method::POST).uri("/").body(()).expect("a request");
+    request.extensions_mut().insert(options);
+    let policy = policy().build().expect("a policy");
+    let plan: Plan = policy.plan(&RequestHead::of(&request));
+    assert!((1..=3).contains(&plan.max_attempts()));
+    assert!(plan.timeouts().attempt <= Duration::from_secs(1) && plan.timeouts().total <= Duration::from_secs(9));
+    assert!(matches!(plan.evidence(), None | Some(Evidence::Stated(_))));
+}
+
+fn policy() -> redial::policy::StandardPolicyBuilder {
+    let timeouts = Timeouts { attempt: Duration::from_secs(1), total: Duration::from_secs(9) };
+    StandardPolicy::builder("fuzzed", timeouts, Transient::usual())
+}
