@@ -9,29 +9,24 @@ const LONGEST: usize = 300;
 
 /// A text that we did not write, in one line: URLs lose userinfo, query and fragment, control characters become
 /// spaces, and it is cut where it grows long.
+///
+/// A text is not parsed, so this hides too much rather than too little: of each word, what stands between `//` (or the
+/// word's start) and its last `@` where that looks like userinfo, and all that follows its first `?` or `#`.
 pub(crate) struct Redacted<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Redacted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
         let mut left = LONGEST;
-        for word in self.0.split_inclusive(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`')) {
-            let (front, rest) = match word.find("://") {
-                Some(scheme) => word.split_at(scheme + 3),
-                None => ("", word),
-            };
-            let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-            let rest = match rest[..authority_end].rfind('@') {
-                Some(at) if !front.is_empty() => &rest[at + 1..],
-                _ => rest,
-            };
-            let path_end =
-                rest.find(['?', '#']).filter(|end| rest.len() > end + 1 && !rest[end + 1..].trim().is_empty());
-            let (shown, cut) = match path_end {
-                Some(end) => (&rest[..end], "?… "),
-                None => (rest, ""),
-            };
-            for c in front.chars().chain(shown.chars()).chain(cut.chars()) {
+        // Neither of these can stand in a URL. Apostrophes and brackets can.
+        let ends_word = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '<' | '>' | '`');
+        for word in self.0.split_inclusive(ends_word) {
+            let end = word.find(ends_word).unwrap_or(word.len());
+            let (word, separator) = word.split_at(end);
+            let (front, rest) = without_userinfo(word);
+            let shown = rest.find(['?', '#']).filter(|at| rest.len() > at + 1).map_or(rest, |at| &rest[..at]);
+            let cut = if shown.len() < rest.len() { "?…" } else { "" };
+            for c in [front, shown, cut, separator].into_iter().flat_map(str::chars) {
                 if left == 0 {
                     return f.write_str("…");
                 }
@@ -40,6 +35,18 @@ impl fmt::Display for Redacted<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// What stands before userinfo, and what follows it.
+fn without_userinfo(word: &str) -> (&str, &str) {
+    let Some(at) = word.rfind('@') else { return ("", word) };
+    let (before, after) = (&word[..at], &word[at + 1..]);
+    match before.find("//") {
+        Some(slashes) => (&word[..slashes + 2], after),
+        // `user:word@host`; a plain address of mail has no colon before its sign.
+        None if before.contains(':') => ("", after),
+        None => ("", word),
     }
 }
 

@@ -262,8 +262,7 @@ async fn a_foreign_error_that_tells_secrets_is_redacted() {
     let leaky = tower::service_fn(|_: Request<redial::AttemptBody<Full<bytes::Bytes>>>| async {
         Err::<http::Response<String>, redial::BoxError>("cannot reach http://user:s3cret@host/p?api_key=K123".into())
     });
-    let transient = Transient::usual().fault(redial::FaultKind::Unclassified);
-    let policy = StandardPolicy::new("shop", policies::timeouts(1_000, 60_000), transient).unwrap();
+    let policy = policies::builder().judge_with(|_, _, _| redial::Verdict::transient()).build().unwrap();
     let error = RetryLayer::new(policy).layer(leaky).oneshot(secretive(Method::GET)).await.unwrap_err();
     clean(&format!("{error} {error:?} {error:#?}"));
     assert!(error.to_string().contains("cannot reach http://host/p"), "{error}");

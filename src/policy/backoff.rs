@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use rand::Rng;
 
-/// No wait may be longer: what takes a day belongs to jobs, not to a call.
-pub(crate) const LONGEST_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+use super::rules::LONGEST;
 
 const DEFAULT_FLOOR: Duration = Duration::from_millis(50);
 const DEFAULT_MULTIPLIER: f64 = 2.0;

@@ -95,10 +95,12 @@ impl Situation<'_> {
         if own >= left {
             return stop(StopReason::Deadline);
         }
-        let wait = match asked {
-            Some(asked) => operation.spread(own, asked, left, &mut dice),
+        let own_or_told = match told.filter(|wait| !wait.is_zero()) {
+            Some(told) => operation.spread(own, told, left, &mut dice),
             None => own,
         };
+        let held = self.hold.filter(|hold| *hold > own_or_told);
+        let wait = held.map_or(own_or_told, |hold| operation.release(hold, left, &mut dice));
         // The budget, last: what is refused for another reason costs nothing.
         let free = self.reach == Reach::NotSent && !self.calm && !self.free_used;
         let charge = if free {
@@ -115,6 +117,6 @@ impl Situation<'_> {
                 None => return stop(StopReason::Budget),
             }
         };
-        Ok(Again { wait, own, charge, held: self.hold > told && self.hold.is_some_and(|hold| hold > own) })
+        Ok(Again { wait, own, charge, held: held.is_some() })
     }
 }

@@ -1,14 +1,14 @@
-//! Where one call's randomness comes from.
+//! Where one wait's randomness comes from.
 
 use std::convert::Infallible;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, SeedableRng, TryRng};
 
-/// The dice of one call: the thread's own generator, or a sequence that a seed fixes.
+/// The dice of one wait: the thread's own generator, or a sequence that a seed fixes.
 ///
-/// Each call has its own, so that concurrent calls neither share a lock nor change each other's
-/// waits. Not for secrets.
+/// Waits share no lock. Under a seed they are numbered as they are decided: one call after the other, the same seed gives
+/// the same waits; calls at the same time take numbers in whatever order they come. Not for secrets.
 #[derive(Clone, Debug)]
 pub(crate) enum Dice {
     /// The generator of whichever thread rolls: it is looked up at each roll, since a call may move
@@ -20,17 +20,17 @@ pub(crate) enum Dice {
 }
 
 impl Dice {
-    /// The dice of the call number `call` under a policy that has a seed, or has none.
+    /// The dice of the wait number `wait` under a policy that has a seed, or has none.
     ///
     /// The same seed and number give the same rolls; another number gives unrelated ones.
-    pub(crate) fn of_call(seed: Option<u64>, call: u64) -> Self {
+    pub(crate) fn of_wait(seed: Option<u64>, wait: u64) -> Self {
         let Some(seed) = seed else {
             return Self::Thread;
         };
-        // The seed is stirred before the number is added: `seed + call` itself would make call 1 of
-        // seed 7 the same as call 0 of seed 8.
+        // The seed is stirred before the number is added: `seed + wait` itself would make wait 1 of
+        // seed 7 the same as wait 0 of seed 8.
         let start = Xoshiro256PlusPlus::seed_from_u64(seed).next_u64();
-        Self::Seeded(Xoshiro256PlusPlus::seed_from_u64(start.wrapping_add(call)))
+        Self::Seeded(Xoshiro256PlusPlus::seed_from_u64(start.wrapping_add(wait)))
     }
 }
 

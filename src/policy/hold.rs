@@ -11,6 +11,8 @@ use std::{
 
 use tokio::time::Instant;
 
+use super::rules::LONGEST;
+
 /// Which calls wait while a provider that said "rejected, wait" is held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -43,8 +45,15 @@ impl Hold {
         Self::default()
     }
 
-    /// Leave the provider alone for at least this long. Never shortens what it asked for before.
+    /// Ends it: the next call may go out. For an operator who knows better than the provider's last word.
+    pub fn release(&self) {
+        self.0.until.store(0, Ordering::Relaxed);
+    }
+
+    /// Leave the provider alone for at least this long, but for no more than a day: one absurd word must not end the
+    /// traffic for ever. Never shortens what it asked for before.
     pub(crate) fn extend(&self, now: Instant, wait: Duration) {
+        let wait = wait.min(LONGEST);
         let base = *self.0.base.get_or_init(|| now);
         let until = now.saturating_duration_since(base).saturating_add(wait);
         // Rounded up: a hold never ends early.

@@ -46,8 +46,9 @@ pub use transient::Transient;
 /// Ordinary calls need no implementation of their own: build a [`StandardPolicy`], override its verdicts with
 /// [`judge_with`](StandardPolicyBuilder::judge_with), or pick one per route.
 ///
-/// A hand-written policy cannot escape the rules: a [`Plan`] comes from a built `StandardPolicy` and can only be
-/// tightened, and a [`Verdict`] cannot claim that a request was never sent.
+/// A hand-written policy cannot escape the limits: a [`Plan`] comes from a built `StandardPolicy` and can only be
+/// tightened, and a [`Verdict`] cannot claim that a request was never sent. What it answers for itself is the evidence:
+/// it hands the request's own head to the `StandardPolicy` that plans, and not that of another request.
 pub trait Policy {
     /// The plan for this request. Called once a call, before the first attempt.
     fn plan(&self, head: &RequestHead<'_>) -> Plan;

@@ -14,8 +14,8 @@ use rand::Rng;
 use tokio::time::Instant;
 
 use super::{
-    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Outcome, Plan, RequestHead, RequestOptions,
-    Timeouts, Transient, Verdict, WaitHeader, dice::Dice, retry_after,
+    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Outcome, Plan, RequestHead, Timeouts, Transient,
+    Verdict, WaitHeader, dice::Dice, retry_after,
 };
 use crate::fault::Fault;
 
@@ -23,6 +23,7 @@ use crate::fault::Fault;
 pub(crate) type JudgeFn = dyn Fn(&Plan, &Outcome<'_>, Verdict) -> Verdict + Send + Sync;
 
 /// Everything a built policy knows. Shared by its clones and by every plan it makes.
+#[derive(Clone)]
 pub(crate) struct Operation {
     pub(crate) provider: Box<str>,
     pub(crate) name: Box<str>,
@@ -32,6 +33,8 @@ pub(crate) struct Operation {
     pub(crate) budget: Budget,
     pub(crate) hold: Hold,
     pub(crate) hold_scope: HoldScope,
+    /// Whether the budget and the hold are ones that the policy was given; if not, routes share them by provider.
+    pub(crate) given: Given,
     pub(crate) transient: Transient,
     pub(crate) business: Vec<u16>,
     pub(crate) key_header: HeaderName,
@@ -44,23 +47,21 @@ pub(crate) struct Operation {
     pub(crate) clock: Clock,
     pub(crate) seed: Option<u64>,
     /// How many waits were rolled, where a seed fixes them.
-    pub(crate) calls: AtomicU64,
+    pub(crate) waits: Arc<AtomicU64>,
     pub(crate) judge: Option<Arc<JudgeFn>>,
     pub(crate) warnings: Vec<String>,
 }
 
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Given {
+    pub(crate) budget: bool,
+    pub(crate) hold: bool,
+}
+
 impl Operation {
     pub(crate) fn plan(self: &Arc<Self>, head: &RequestHead<'_>) -> Plan {
-        let plan = Plan {
-            operation: Arc::clone(self),
-            tighter: None,
-            max_attempts: self.max_attempts,
-            evidence: self.evidence(head),
-        };
-        match head.extensions().get::<RequestOptions>() {
-            Some(options) => options.apply(plan),
-            None => plan,
-        }
+        let (operation, evidence) = (Arc::clone(self), self.evidence(head));
+        Plan { operation, tighter: None, max_attempts: self.max_attempts, evidence }.held_to(head)
     }
 
     /// Why repeating this request is safe, if anything says so (S7).
@@ -98,10 +99,7 @@ impl Operation {
                 Some(documented) => Verdict::rejected(documented),
                 None => Verdict::transient(),
             };
-            return match self.told(outcome) {
-                Some(false) => verdict.with_hint(Hint::never()),
-                _ => verdict,
-            };
+            return verdict;
         }
         match code {
             0..400 => Verdict::success(),
@@ -132,7 +130,8 @@ impl Operation {
     }
 
     /// Whoever judged: a transient failure is repeated no earlier than its answer said (S17), a redirect's
-    /// `Retry-After` excepted (D8); and without an answer nobody can have rejected anything (D13).
+    /// `Retry-After` excepted (D8), and not at all where the answer said so (D19); and without an answer nobody can
+    /// have rejected anything (D13).
     pub(crate) fn heed(&self, verdict: Verdict, outcome: &Outcome<'_>) -> Verdict {
         let Some(headers) = outcome.headers() else { return verdict.without_rejection() };
         let redirect = outcome.status().is_some_and(|status| status.is_redirection());
@@ -142,7 +141,8 @@ impl Operation {
         let now = self.clock.now();
         let asked = retry_after::first_wait(&self.wait_headers, headers, now);
         let hint = verdict.hint();
-        verdict.with_hint(Hint { wait: hint.wait.max(asked), ..hint })
+        let retry = if self.told(outcome) == Some(false) { Some(false) } else { hint.retry };
+        verdict.with_hint(Hint { wait: hint.wait.max(asked), retry })
     }
 
     /// How long other calls' answers hold this one, before this verdict is added to what holds the others.
@@ -159,16 +159,23 @@ impl Operation {
 
     /// The dice of one wait.
     pub(crate) fn dice(&self) -> Dice {
-        let call = if self.seed.is_some() { self.calls.fetch_add(1, Ordering::Relaxed) } else { 0 };
-        Dice::of_call(self.seed, call)
+        let wait = if self.seed.is_some() { self.waits.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        Dice::of_wait(self.seed, wait)
     }
 
-    /// The wait where `asked` was asked for: never shorter, and spread, so that those who were told the same do not
+    /// The wait where the answer asked for one: never shorter, and spread, so that those who were told the same do not
     /// come back together; but the spread takes at most half of the time that would be left.
     pub(crate) fn spread(&self, own: Duration, asked: Duration, left: Duration, dice: &mut Dice) -> Duration {
         let least = own.max(asked);
         let most = least + left.saturating_sub(least) / 2;
         self.backoff.heed(own, asked, dice.next_u64()).min(most)
+    }
+
+    /// The wait of a call that is held by what another was told. Many may be held until the same instant, those who
+    /// came last with next to no time to wait, so the release has a width of its own, under any backoff.
+    pub(crate) fn release(&self, hold: Duration, left: Duration, dice: &mut Dice) -> Duration {
+        let width = self.backoff.get_initial().max(hold / 5).min(left.saturating_sub(hold) / 2);
+        hold + width.mul_f64(dice.next_u32() as f64 / f64::from(u32::MAX))
     }
 }
 

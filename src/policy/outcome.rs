@@ -229,10 +229,11 @@ impl Verdict {
     }
 
     /// Passing, and documented by the provider to mean "not processed", so that no evidence is needed. The reason
-    /// says where that is documented. It is a statement about an answer: where there was none, this is
-    /// [`transient`](Self::transient).
+    /// says where that is documented. It is a statement about an answer: where there was none, or where
+    /// the reason is blank, this is [`transient`](Self::transient).
     pub fn rejected(reason: impl Into<Cow<'static, str>>) -> Self {
-        Verdict { rejected: Some(reason.into()), ..Self::transient() }
+        let reason = reason.into();
+        Verdict { rejected: (!reason.trim().is_empty()).then_some(reason), ..Self::transient() }
     }
 
     /// Final; the caller looks before repeating.

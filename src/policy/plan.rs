@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use super::{evidence::Evidence, operation::Operation};
+use super::{Evidence, RequestHead, RequestOptions, operation::Operation};
 
 /// How long: one attempt up to its response head, and the whole call up to the head that is returned, waits included.
 ///
@@ -87,6 +87,20 @@ impl Plan {
     pub fn without_evidence(mut self) -> Self {
         self.evidence = None;
         self
+    }
+}
+
+impl Plan {
+    /// What holds for this request whoever planned it: its own options, and that a method which is not idempotent is
+    /// no evidence, though a plan that was made for another request says so.
+    pub(crate) fn held_to(mut self, head: &RequestHead<'_>) -> Self {
+        if self.evidence == Some(Evidence::Method) && !Evidence::by_method(head.method()) {
+            self.evidence = None;
+        }
+        match head.extensions().get::<RequestOptions>() {
+            Some(options) => options.apply(self),
+            None => self,
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::HeaderMap;
-use http::header::{DATE, HeaderName, RETRY_AFTER};
+use http::header::{DATE, HeaderName};
 
 /// What every longer wait is read as: 30 years.
 ///
@@ -94,21 +94,12 @@ impl WaitHeader {
     }
 }
 
-/// What `Retry-After` asks for. RFC 9110, section 10.2.3, and fractions of seconds besides.
-pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    WaitHeader::new(RETRY_AFTER, Unit::RetryAfter).read(headers, now)
-}
-
-/// The first of the declared headers that says something readable.
+/// The first of these headers that says something readable.
 ///
-/// They are in order of preference, so that a malformed one leaves the word to the next.
-/// `Retry-After` comes before them all, unless it is declared and has its place among them.
+/// They are in order of preference, so that a malformed one leaves the word to the next. A policy's list holds
+/// `Retry-After` itself, between the headers that it asks before and those that it asks after.
 pub(crate) fn first_wait(declared: &[WaitHeader], headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let standard = match declared.iter().any(|header| header.name == RETRY_AFTER) {
-        true => None,
-        false => retry_after(headers, now),
-    };
-    standard.or_else(|| declared.iter().find_map(|header| header.read(headers, now)))
+    declared.iter().find_map(|header| header.read(headers, now))
 }
 
 impl Unit {

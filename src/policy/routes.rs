@@ -1,7 +1,6 @@
 //! One policy per host, method and path.
 
 use std::{
-    borrow::Cow,
     collections::HashMap,
     fmt,
     sync::{
@@ -12,8 +11,8 @@ use std::{
 
 use http::header::HOST;
 
-use super::{Outcome, Plan, Policy, RequestHead, StandardPolicy, Verdict};
-use crate::observe;
+use super::{Outcome, Plan, Policy, RequestHead, StandardPolicy, Verdict, operation::Operation};
+use crate::{observe, redact::Redacted};
 
 use pattern::{Authority, Route};
 use table::Table;
@@ -35,6 +34,9 @@ mod table;
 /// are refused when the routes are built. Hosts are compared without regard to case; a host without a port stands for
 /// any port. Paths are compared as they are sent, percent-encoding included, without the query; `{*rest}` stands for at
 /// least one character.
+///
+/// Policies of one provider (by its name) that were given no budget and no hold of their own share one of each within
+/// these routes.
 ///
 /// ```
 /// use redial::{Routes, StandardPolicy, Timeouts, Transient};
@@ -105,11 +107,7 @@ impl Hosts {
     /// Asks the tables that a request to this host may stand in, the most specific first.
     fn first<'a, T>(&'a self, host: Option<(&str, Option<u16>)>, find: impl Fn(&'a Table) -> Option<T>) -> Option<T> {
         let (host, port) = host.unwrap_or_default();
-        // Hosts nearly always come in lower case: no copy then.
-        let host = match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => Cow::Owned(host.to_ascii_lowercase()),
-            false => Cow::Borrowed(host),
-        };
+        let host = pattern::normal(host);
         let ports = self.exact.get(&*host);
         let named = ports.zip(port).and_then(|(ports, port)| ports.named.get(&port));
         // A suffix stands for at least one character.
@@ -197,11 +195,20 @@ impl RoutesBuilder {
             ));
         }
         let mut hosts = Hosts::default();
+        let mut providers: HashMap<String, Arc<Operation>> = HashMap::new();
         for (text, policy) in self.routes {
+            // What one operation of a provider was told or has spent holds for its others (S17, S20).
+            let policy = match providers.get(policy.provider()) {
+                Some(first) => policy.sharing(first),
+                None => {
+                    providers.insert(policy.provider().to_owned(), Arc::clone(policy.shared()));
+                    policy
+                }
+            };
             let added =
                 Route::parse(&text).and_then(|route| hosts.entry(route.authority.clone()).insert(route, &text, policy));
             if let Err(problem) = added {
-                problems.push(format!("the route `{text}` {problem}"));
+                problems.push(format!("the route `{}` {problem}", Redacted(&text)));
             }
         }
         if problems.is_empty() {

@@ -23,6 +23,11 @@ impl PolicyError {
         PolicyError { policy: format!("{} {}", operation.provider, operation.name), broken }
     }
 
+    /// What is broken, one text a rule.
+    pub fn problems(&self) -> impl Iterator<Item = &str> {
+        self.broken.iter().map(|(_, how)| how.as_str())
+    }
+
     /// The broken rules' S-numbers, in the standard's order, each as often as it is broken.
     pub fn rules(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.broken.iter().map(|(rule, _)| *rule)
@@ -49,12 +54,19 @@ impl std::error::Error for PolicyError {}
 /// Every rule that this operation breaks, in the standard's order.
 pub(crate) fn broken(operation: &Operation, attempts_reason: Option<&str>) -> Vec<Broken> {
     let mut broken = Vec::new();
-    broken.extend(operation.transient.broken().map(|how| ("S5", how)));
+    broken.extend(operation.transient.broken());
     broken.extend(timeouts(operation).map(|how| ("S8", how)));
     if operation.stated.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
         broken.push(("S7", "idempotent for an empty reason: say why a repeat is safe".to_owned()));
     }
     broken.extend(operation.backoff.broken());
+    if operation.provider.trim().is_empty() || operation.name.trim().is_empty() {
+        let how = "the provider or the operation has no name: events and errors could not say what failed";
+        broken.push(("S15", how.to_owned()));
+    }
+    if operation.budget.reason().is_some_and(|reason| reason.trim().is_empty()) {
+        broken.push(("S20", "the budget is unlimited for an empty reason: say why, or use `Budget::usual`".to_owned()));
+    }
     broken.extend(attempts(operation.max_attempts, attempts_reason).map(|how| ("S12", how)));
     broken.sort_by_key(|(rule, _)| rule.trim_start_matches('S').parse::<u32>().unwrap_or(u32::MAX));
     broken

@@ -1,17 +1,13 @@
 //! The policy that is data.
 
-use std::{
-    borrow::Cow,
-    sync::{Arc, atomic::AtomicU64},
-    time::Duration,
-};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use http::{HeaderName, Method};
 
 use super::{
     Backoff, Budget, Clock, Hold, HoldScope, Outcome, Plan, Policy, PolicyError, RequestHead, Timeouts, Transient,
     Unit, Verdict, WaitHeader,
-    operation::{JudgeFn, Operation},
+    operation::{Given, JudgeFn, Operation},
     rules,
 };
 
@@ -59,7 +55,7 @@ impl StandardPolicy {
     pub fn builder(provider: impl Into<String>, timeouts: Timeouts, transient: Transient) -> StandardPolicyBuilder {
         StandardPolicyBuilder {
             operation: Operation {
-                provider: provider.into().into(),
+                provider: one_line(provider.into()),
                 name: "any".into(),
                 timeouts,
                 max_attempts: 3,
@@ -67,6 +63,7 @@ impl StandardPolicy {
                 budget: Budget::usual(),
                 hold: Hold::new(),
                 hold_scope: HoldScope::default(),
+                given: Given::default(),
                 transient,
                 business: Vec::new(),
                 key_header: HeaderName::from_static("idempotency-key"),
@@ -78,7 +75,7 @@ impl StandardPolicy {
                 should_retry_header: None,
                 clock: Clock::system(),
                 seed: None,
-                calls: AtomicU64::new(0),
+                waits: Arc::default(),
                 judge: None,
                 warnings: Vec::new(),
             },
@@ -101,6 +98,22 @@ impl StandardPolicy {
         self.operation.max_attempts
     }
 
+    /// The same policy, with what others of its provider have where it was given none of its own.
+    pub(crate) fn sharing(self, shared: &Operation) -> Self {
+        let mut operation = Operation::clone(&self.operation);
+        if !operation.given.budget {
+            operation.budget = shared.budget.clone();
+        }
+        if !operation.given.hold {
+            operation.hold = shared.hold.clone();
+        }
+        StandardPolicy { operation: Arc::new(operation) }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Operation> {
+        &self.operation
+    }
+
     /// What is allowed, but probably not meant. Also logged as WARN when the policy is built.
     pub fn warnings(&self) -> &[String] {
         &self.operation.warnings
@@ -118,6 +131,11 @@ impl Policy for StandardPolicy {
     }
 }
 
+/// A name goes into every event and error: made fit for them once, here.
+fn one_line(name: String) -> Box<str> {
+    crate::redact::Redacted(&name).to_string().into()
+}
+
 /// Builds a [`StandardPolicy`].
 #[derive(Debug)]
 #[must_use = "a builder does nothing until `build` is called"]
@@ -130,7 +148,7 @@ pub struct StandardPolicyBuilder {
 impl StandardPolicyBuilder {
     /// The operation's name in events, metrics and errors. Default: `any`.
     pub fn operation(mut self, name: impl Into<String>) -> Self {
-        self.operation.name = name.into().into();
+        self.operation.name = one_line(name.into());
         self
     }
 
@@ -155,17 +173,20 @@ impl StandardPolicyBuilder {
     }
 
     /// The budget that bounds the extra load. Give policies of the same provider clones of one budget. Default: a
-    /// [`Budget::usual`] of this policy's own.
+    /// [`Budget::usual`], which policies of one provider share within [`Routes`](super::Routes).
     pub fn budget(mut self, budget: Budget) -> Self {
         self.operation.budget = budget;
+        self.operation.given.budget = true;
         self
     }
 
     /// Which calls wait when one was told "rejected, wait", and the hold they share. Give policies of the same
-    /// provider clones of one hold. Default: a hold of this policy's own, for [`HoldScope::Retries`].
+    /// provider clones of one hold. Default: [`HoldScope::Retries`], by a hold that policies of one provider share
+    /// within [`Routes`](super::Routes).
     pub fn hold(mut self, scope: HoldScope, hold: Hold) -> Self {
         self.operation.hold_scope = scope;
         self.operation.hold = hold;
+        self.operation.given.hold = true;
         self
     }
 
@@ -244,7 +265,8 @@ impl StandardPolicyBuilder {
         self
     }
 
-    /// Makes the jitter reproducible, for tests. Default: independent randomness for every wait.
+    /// Makes the jitter reproducible, for tests that make one call after the other. Default: independent randomness for
+    /// every wait.
     pub fn seed(mut self, seed: u64) -> Self {
         self.operation.seed = Some(seed);
         self

@@ -22,6 +22,8 @@ pub struct Transient {
     faults: u16,
     reasons: Vec<(u16, Cow<'static, str>)>,
     rejected: Vec<(u16, Cow<'static, str>)>,
+    /// Named, but no status of HTTP: refused when a policy is built.
+    no_status: Vec<u16>,
 }
 
 /// One bit a status, 100 to 611: looked up for every answer.
@@ -48,40 +50,51 @@ impl Statuses {
 impl Transient {
     /// Nothing is transient.
     pub const fn none() -> Self {
-        Transient { statuses: Statuses([0; 8]), faults: 0, reasons: Vec::new(), rejected: Vec::new() }
+        Transient {
+            statuses: Statuses([0; 8]),
+            faults: 0,
+            reasons: Vec::new(),
+            rejected: Vec::new(),
+            no_status: Vec::new(),
+        }
     }
 
     /// The documented starting set (D10): the statuses 408, 425, 429, 500, 502, 503 and 504, and the faults
     /// `connect`, `dns`, `tls` (without a verdict on a certificate), `reset`, `closed`, `timeout`, `refused-stream`
-    /// and `goaway`.
+    /// and `goaway`. A 425 needs no evidence: it says that the request was refused before it was processed (RFC 8470,
+    /// section 5.2).
     ///
     /// 501, 505 and everything else say that a repeat would meet the same answer (RFC 9110, sections 15.5 and 15.6).
     pub fn usual() -> Self {
         use FaultKind::*;
         let mut usual = Self::none();
-        for status in [408, 425, 429, 500, 502, 503, 504] {
+        for status in [408, 429, 500, 502, 503, 504] {
             usual.statuses.set(status, true);
         }
+        usual = usual.rejected(425, "RFC 8470, section 5.2: refused before it was processed");
         [Connect, Dns, Tls, Reset, Closed, Timeout, RefusedStream, Goaway].into_iter().fold(usual, Self::fault)
     }
 
     /// This status is transient as well. A status below 500 other than 408, 425 and 429 needs a reason: see
     /// [`status_because`](Self::status_because), or the policy is refused (S5).
     pub fn status(mut self, status: u16) -> Self {
+        if Statuses::place(status).is_none() {
+            self.no_status.push(status);
+        }
         self.statuses.set(status, true);
         self
     }
 
     /// This status is transient, although statuses of its kind are not, for a written reason.
     pub fn status_because(mut self, status: u16, reason: impl Into<Cow<'static, str>>) -> Self {
-        self.statuses.set(status, true);
         self.reasons.push((status, reason.into()));
-        self
+        self.status(status)
     }
 
     /// This status is not transient.
     pub fn without_status(mut self, status: u16) -> Self {
         self.statuses.set(status, false);
+        self.reasons.retain(|(with_reason, _)| *with_reason != status);
         self.rejected.retain(|(rejected, _)| *rejected != status);
         self
     }
@@ -89,9 +102,8 @@ impl Transient {
     /// This status is transient, and the provider documents that it means "not processed": a repeat needs no
     /// evidence (D11). The reason says where that is documented.
     pub fn rejected(mut self, status: u16, documented: impl Into<Cow<'static, str>>) -> Self {
-        self.statuses.set(status, true);
         self.rejected.push((status, documented.into()));
-        self
+        self.status(status)
     }
 
     /// This fault is transient as well.
@@ -121,22 +133,39 @@ impl Transient {
         Some(reason.clone())
     }
 
-    /// The listed statuses that may not be listed, or not without a reason (S5).
-    pub(crate) fn broken(&self) -> impl Iterator<Item = String> + '_ {
-        let unexplained = (100..612).filter(|status| self.has_status(*status)).filter_map(|status| {
-            let reason = self.reasons.iter().find(|(with_reason, _)| *with_reason == status);
+    /// What may not be listed, or not without a reason: the broken rule, and how to mend it.
+    pub(crate) fn broken(&self) -> Vec<(&'static str, String)> {
+        let mut broken = Vec::new();
+        if self.has_fault(FaultKind::Unclassified) {
+            let how =
+                "the fault `unclassified` is listed: name what failed; an error that nobody knows is never repeated";
+            broken.push(("S1", how.to_owned()));
+        }
+        for status in &self.no_status {
+            broken.push(("S5", format!("{status} is no status of HTTP: 100 to 599, or a vendor's own up to 611")));
+        }
+        let filled = |list: &[(u16, Cow<'static, str>)], status| {
+            list.iter().any(|(listed, reason)| *listed == status && !reason.trim().is_empty())
+        };
+        for status in (100..612).filter(|status| self.has_status(*status)) {
             match status {
-                408 | 425 | 429 | 500.. => None,
-                400..500 if reason.is_some_and(|(_, reason)| !reason.trim().is_empty()) => None,
-                400..500 => Some(format!(
-                    "status {status} is transient without a reason: say why with `status_because`, or leave it out"
+                408 | 425 | 429 | 500.. => {}
+                400..500 if filled(&self.reasons, status) || filled(&self.rejected, status) => {}
+                400..500 => broken.push((
+                    "S5",
+                    format!(
+                        "status {status} is transient without a reason: say why with `status_because`, or leave it out"
+                    ),
                 )),
-                _ => Some(format!("status {status} is not a failure: leave it out")),
+                _ => broken.push(("S5", format!("status {status} is not a failure: leave it out"))),
             }
-        });
-        let empty = self.rejected.iter().filter(|(_, reason)| reason.trim().is_empty()).map(|(status, _)| {
-            format!("status {status} is `rejected` with an empty reason: say where the provider documents it")
-        });
-        unexplained.chain(empty)
+        }
+        for (status, reason) in &self.rejected {
+            if reason.trim().is_empty() {
+                let how = "`rejected` with an empty reason: say where the provider documents that it was not processed";
+                broken.push(("S7", format!("status {status} is {how}")));
+            }
+        }
+        broken
     }
 }

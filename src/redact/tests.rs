@@ -27,6 +27,22 @@ fn plain_text_is_left_as_it_is() {
 }
 
 #[test]
+fn what_only_looks_like_the_end_of_a_url_is_part_of_it() {
+    for text in [
+        "https://user:it's3cret@host/",
+        "https://host/?sig=abc's3cret",
+        "(https://a.example/,https://user:s3cret@host/)",
+        "user:s3cret@host:443",
+        "//user:s3cret@host/",
+        "https:\\/\\/user:s3cret@host",
+        "https://user@s3cret@host/#s3cret",
+    ] {
+        let shown = shown(text);
+        assert!(!shown.contains("s3cret") && !shown.contains("user"), "{text}: {shown}");
+    }
+}
+
+#[test]
 fn it_is_one_short_line() {
     let long = shown(&format!("first\nsecond\r\n{}", "x".repeat(10_000)));
     assert!(long.starts_with("first second  x"), "{long}");

@@ -45,15 +45,11 @@ impl<B: Replay> Call<B> {
         (call, Request::from_parts(parts, body))
     }
 
-    /// Before the first attempt: send at once (`None`), or not before an instant, or not at all.
-    pub(super) fn before_first(&mut self) -> Result<Option<Instant>, Error> {
-        if self.outer.is_some() && Instant::now() >= self.deadline() {
-            return Err(self.out_of_time());
-        }
-        match self.plan.operation.hold_scope {
-            HoldScope::All => self.held_until(),
-            _ => Ok(None),
-        }
+    /// Whether the first attempt may have to wait, or comes too late: decided when the call is polled.
+    pub(super) fn may_not_start(&self) -> bool {
+        let operation = &self.plan.operation;
+        let held = operation.hold_scope == HoldScope::All && operation.hold.was_held();
+        held || self.outer.is_some_and(|outer| outer.remaining().is_zero())
     }
 
     /// When a wait is over: go on (`None`), or not before an instant, or not at all, because of what another call was
@@ -61,6 +57,7 @@ impl<B: Replay> Call<B> {
     pub(super) fn still_held(&mut self) -> Result<Option<Instant>, Error> {
         match self.plan.operation.hold_scope {
             HoldScope::None => Ok(None),
+            HoldScope::Retries if self.attempt == 0 => Ok(None),
             _ => self.held_until(),
         }
     }
@@ -77,7 +74,7 @@ impl<B: Replay> Call<B> {
         if hold >= left || hold > operation.longest_server_wait {
             return Err(self.give_up(now, Error::held(), Class::Transient, StopReason::WaitTooLong, Some(hold)));
         }
-        let wait = operation.spread(Duration::ZERO, hold, left, &mut operation.dice());
+        let wait = operation.release(hold, left, &mut operation.dice());
         let trail = self.trail.get_or_insert_default();
         match trail.attempts.last_mut() {
             Some(last) => {

@@ -66,7 +66,7 @@ pin_project! {
         Ready,
         // Stacked: sent once, with nothing of the policy applied.
         PassOnce { #[pin] response: F },
-        // Ended before anything was sent.
+        // Stacked, and told to refuse that.
         Refused { error: Option<Error> },
         Done,
     }
@@ -98,20 +98,16 @@ where
     B: Replay,
 {
     let (mut call, mut request) = Call::new(plan, request);
-    let state = match call.before_first() {
-        Ok(None) => {
-            guard::mark(request.extensions_mut(), 1);
-            call.attempt = 1;
-            let response = service.call(request);
-            call.handed_down();
-            State::Attempt { response }
-        }
-        Ok(Some(resume)) => {
-            // The readiness that the caller waited for is given back: it may be a permit.
-            service = service.clone();
-            State::Wait { resume }
-        }
-        Err(error) => State::Refused { error: Some(error) },
+    let state = if call.may_not_start() {
+        // The readiness that the caller waited for is given back: it may be a permit.
+        service = service.clone();
+        State::Wait { resume: Instant::now() }
+    } else {
+        guard::mark(request.extensions_mut(), 1);
+        call.attempt = 1;
+        let response = service.call(request);
+        call.handed_down();
+        State::Attempt { response }
     };
     RetryFuture { state, timer: Timer::new(), service, policy, call: Some(call) }
 }
@@ -220,12 +216,7 @@ where
                         }
                     }
                 }
-                StateProj::Refused { error } => {
-                    let error = error.take().unwrap_or_else(Error::deadline);
-                    this.state.set(State::Done);
-                    return Poll::Ready(Err(error));
-                }
-                StateProj::PassOnce { .. } | StateProj::Done => return finished(),
+                StateProj::PassOnce { .. } | StateProj::Refused { .. } | StateProj::Done => return finished(),
             }
         }
     }

@@ -63,7 +63,8 @@ where
         let clone = self.inner.clone();
         let service = mem::replace(&mut self.inner, clone);
         if !guard::is_marked(request.extensions()) {
-            let plan = self.policy.plan(&RequestHead::of(&request));
+            let head = RequestHead::of(&request);
+            let plan = self.policy.plan(&head).held_to(&head);
             return future::start(service, self.policy.clone(), plan, request);
         }
         match &self.on_stacking {

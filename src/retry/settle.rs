@@ -137,11 +137,12 @@ impl<B: Replay> Call<B> {
         if !verdict.is_listed() {
             observe::unclassified(self.about(), self.attempt, outcome);
         }
-        // An answer that is no failure of the provider's counts as its success; an error that does not pass (the
-        // caller's body, a certificate, one that nobody knows) says nothing about the provider's health.
         let answered = result.is_ok() && !transient;
-        if self.attempt == 1 && (answered || transient) {
-            self.plan.operation.budget.first_try(answered);
+        // An answer that is no failure of the provider's counts as its success. What does not pass, a 5xx that nobody
+        // listed or an error that nobody knows, says nothing about its health.
+        let served = answered && result.as_ref().is_ok_and(|response| !response.status().is_server_error());
+        if self.attempt == 1 && (served || transient) {
+            self.plan.operation.budget.first_try(served);
         }
         if answered && self.trail.is_none() && verdict.class() == Class::Permanent {
             // A business answer at the first try: no retry was refused, nothing to report.
@@ -151,7 +152,7 @@ impl<B: Replay> Call<B> {
         let trail = self.record(now, outcome, reach, &verdict);
         trail.unknown |= reach == Reach::Unknown;
         if let Some(sent) = trail.sent.take() {
-            match (answered, transient) {
+            match (served, transient) {
                 (true, _) => sent.succeeded(),
                 (false, true) => sent.failed(),
                 (false, false) => drop(sent),

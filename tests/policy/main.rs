@@ -8,4 +8,5 @@ mod policies;
 mod script;
 
 mod budgets;
+mod escapes;
 mod rules;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use redial::{Backoff, Jitter, PolicyError, StandardPolicy, Timeouts, Transient, policy::StandardPolicyBuilder};
+use redial::{
+    Backoff, Budget, FaultKind, Jitter, PolicyError, StandardPolicy, Timeouts, Transient, policy::StandardPolicyBuilder,
+};
 use tracing::Level;
 
 use crate::{
@@ -60,8 +62,8 @@ fn s5_a_status_that_is_no_failure() {
 }
 
 #[test]
-fn s5_a_rejection_without_a_document() {
-    breaks(with(Transient::usual().rejected(429, "")), "S5", &["429", "empty reason"]);
+fn s7_a_rejection_without_a_document() {
+    breaks(with(Transient::usual().rejected(429, "")), "S7", &["429", "empty reason"]);
 }
 
 #[test]
@@ -187,7 +189,7 @@ fn eight() -> PolicyError {
 fn all_broken_rules_are_named_at_once() {
     let error = eight();
     println!("{error}");
-    assert_eq!(error.rules().collect::<Vec<_>>(), ["S5", "S5", "S7", "S8", "S9", "S10", "S11", "S12"]);
+    assert_eq!(error.rules().collect::<Vec<_>>(), ["S5", "S7", "S7", "S8", "S9", "S10", "S11", "S12"]);
     assert!(error.to_string().starts_with("the policy `shop orders.create` breaks 8 rules:"));
     assert_eq!(format!("{error:?}"), error.to_string(), "what `unwrap` prints can be read");
 }
@@ -205,4 +207,63 @@ fn an_attempt_that_can_never_start_is_warned_of() {
     // One that could, if all goes fast, is not.
     let waits = Backoff::exponential(secs(6)).max(secs(6)).floor(ms(4_999));
     assert!(builder().backoff(waits).build().unwrap().warnings().is_empty());
+}
+
+#[test]
+fn s1_an_error_that_nobody_knows() {
+    breaks(with(Transient::usual().fault(FaultKind::Unclassified)), "S1", &["unclassified"]);
+}
+
+#[test]
+fn s5_what_is_no_status() {
+    for status in [0, 99, 612, u16::MAX] {
+        breaks(with(Transient::usual().status(status)), "S5", &[&status.to_string(), "no status"]);
+    }
+}
+
+#[test]
+fn s5_a_reason_is_a_reason_wherever_it_was_given() {
+    let documented = "the guide: refused before any work";
+    assert!(with(Transient::usual().rejected(403, documented)).build().is_ok());
+    assert!(with(Transient::usual().status_because(403, "").status_because(403, documented)).build().is_ok());
+    // And is gone with the status that it was given for.
+    let again = Transient::usual().status_because(403, documented).without_status(403).status(403);
+    breaks(with(again), "S5", &["403"]);
+}
+
+#[test]
+fn s9_a_floor_below_what_timers_can_tell() {
+    let nanosecond = std::time::Duration::from_nanos(1);
+    breaks(builder().backoff(Backoff::default().floor(nanosecond)), "S9", &["1ns", "1 ms"]);
+}
+
+#[test]
+fn s10_jitter_that_is_none() {
+    let wait = std::time::Duration::from_millis(100);
+    let nearly_fixed = Backoff::exponential(wait).max(wait).floor(wait - std::time::Duration::from_nanos(1));
+    breaks(builder().backoff(nearly_fixed), "S10", &["no room for jitter"]);
+}
+
+#[test]
+fn s15_a_provider_without_a_name() {
+    for nameless in
+        [StandardPolicy::builder(" ", timeouts(1_000, 9_000), Transient::usual()), builder().operation("\n")]
+    {
+        let error = nameless.build().unwrap_err();
+        assert_eq!(error.rules().collect::<Vec<_>>(), ["S15"], "{error}");
+    }
+}
+
+#[test]
+fn s20_no_budget_and_no_reason() {
+    breaks(builder().budget(Budget::unlimited("  ")), "S20", &["unlimited", "reason"]);
+}
+
+#[test]
+fn a_name_is_one_line_without_secrets() {
+    let policy = StandardPolicy::builder("two\nlines", timeouts(1_000, 9_000), Transient::usual())
+        .operation("https://user:s3cret@host/p?key=K123")
+        .build()
+        .unwrap();
+    assert_eq!((policy.provider(), policy.operation()), ("two lines", "https://host/p?…"));
 }

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Backoff, DECORRELATED_MULTIPLIER, Jitter, LONGEST_MAX};
+use super::{Backoff, DECORRELATED_MULTIPLIER, Jitter, LONGEST};
+
+/// What timers can tell apart: less is none.
+const STEP: Duration = Duration::from_millis(1);
 
 impl Backoff {
     /// Every rule that these values break: its number, which value, and how to mend it.
@@ -19,6 +22,9 @@ impl Backoff {
         let Self { initial, floor, .. } = self;
         if floor.is_zero() {
             broken.push(("S9", "backoff `floor` is zero, so jitter could repeat at once: state one above zero".into()));
+        }
+        if !floor.is_zero() && *floor < STEP {
+            broken.push(("S9", format!("backoff `floor` ({floor:?}) is less than timers can tell: at least 1 ms")));
         }
         if initial.is_zero() {
             broken.push(("S9", "backoff `initial` is zero and would never grow: state a first wait above zero".into()));
@@ -51,7 +57,7 @@ impl Backoff {
         }
         // With `floor` above `initial` the values are refused already, and for that.
         let sound = !self.initial.is_zero() && self.floor <= self.initial;
-        if sound && self.shortest(0) >= self.longest(0) {
+        if sound && self.shortest(0).saturating_add(STEP) > self.longest(0) {
             broken.push((
                 "S10",
                 format!(
@@ -83,7 +89,7 @@ impl Backoff {
             broken.push(("S11", "backoff has no `max`: state the longest wait, at most a day".into()));
             return;
         };
-        if max > LONGEST_MAX {
+        if max > LONGEST {
             broken
                 .push(("S11", format!("backoff `max` ({max:?}) is above a day: what takes so long is work for a job")));
         }

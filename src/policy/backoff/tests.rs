@@ -4,7 +4,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rand::TryRng;
 
-use super::{Backoff, Jitter, LONGEST_MAX};
+use super::{Backoff, Jitter, LONGEST};
 use crate::policy::dice::Dice;
 
 mod cases;
@@ -62,7 +62,7 @@ fn the_default_is_as_documented_and_sound() {
 #[test]
 fn full_jitter_is_uniform_above_the_floor() {
     let backoff = tenth_to_one_second();
-    let mut dice = Dice::of_call(Some(1), 0);
+    let mut dice = Dice::of_wait(Some(1), 0);
     let mut quarters = [0; 4];
     for _ in 0..4000 {
         let wait = backoff.wait(2, None, &mut dice); // from 20 to 400 ms
@@ -125,7 +125,7 @@ fn each_broken_rule_is_named() {
         (sound().multiplier(0.99), "S11", "multiplier"),
         (sound().jitter(Jitter::Decorrelated).multiplier(2.0), "S11", "ignore"),
         (Backoff::exponential(secs(1)), "S11", "`max`"),
-        (sound().max(LONGEST_MAX + ms(1)), "S11", "a day"),
+        (sound().max(LONGEST + ms(1)), "S11", "a day"),
         (sound().max(ms(99)), "S11", "initial"),
     ];
     for (backoff, rule, word) in cases {
@@ -144,7 +144,7 @@ fn all_broken_rules_are_named_at_once() {
 #[test]
 fn what_is_sound_is_not_refused() {
     let sound = [
-        tenth_to_one_second().max(LONGEST_MAX),
+        tenth_to_one_second().max(LONGEST),
         tenth_to_one_second().multiplier(1.0),
         tenth_to_one_second().max(ms(100)),
         tenth_to_one_second().unjittered("one client"),
@@ -232,7 +232,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         prop_assert_eq!(backoff.broken(), []);
-        let mut dice = Dice::of_call(Some(seed), 0);
+        let mut dice = Dice::of_wait(Some(seed), 0);
         let mut previous = None;
         let mut bound = Duration::ZERO;
         for retry in 0..12 {

@@ -3,7 +3,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use http::header::{DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use proptest::prelude::*;
 
-use super::{LONGEST, Unit, WaitHeader, first_wait, retry_after};
+use super::{LONGEST, Unit, WaitHeader};
+
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    WaitHeader::new(http::header::RETRY_AFTER, Unit::RetryAfter).read(headers, now)
+}
+
+/// As a policy asks: `Retry-After` before these, unless it has its place among them.
+fn first_wait(declared: &[WaitHeader], headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let standard = WaitHeader::new(http::header::RETRY_AFTER, Unit::RetryAfter);
+    let mut list = declared.to_vec();
+    if list.iter().all(|header| header.name != standard.name) {
+        list.insert(0, standard);
+    }
+    super::first_wait(&list, headers, now)
+}
 
 mod cases;
 

@@ -1,5 +1,7 @@
 //! How a route is written, and which of two is the more specific.
 
+use std::{borrow::Cow, net::Ipv6Addr};
+
 use http::Method;
 
 /// Which hosts a route is for.
@@ -13,37 +15,73 @@ pub(super) enum Authority {
 }
 
 impl Authority {
-    fn parse(text: &str) -> Result<Self, String> {
-        let (host, port) = split_port(text);
-        let host = host.to_ascii_lowercase();
-        if host.is_empty()
-            || host.contains(['/', '@', ' '])
-            || (text.contains(':') && port.is_none() && !host.starts_with('['))
-        {
-            return Err(format!("has the host `{text}`, which is not `host`, `host:port` or `*.suffix`"));
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let (host, port) = match split_port(text) {
+            (host, Some(0)) if host.len() < text.len() => return Err("has the port 0"),
+            split => split,
+        };
+        if let Some(suffix) = host.strip_prefix('*') {
+            let named = suffix.strip_prefix('.').is_some_and(is_name);
+            return match (named, port) {
+                (true, None) => Ok(Authority::Suffix(suffix.to_ascii_lowercase())),
+                (true, Some(_)) => Err("has a suffix with a port: a suffix stands for any"),
+                (false, _) => Err("has a `*` in its host that is not the start of `*.suffix`"),
+            };
         }
-        match (host.strip_prefix('*'), port) {
-            (Some(suffix), None) if suffix.starts_with('.') && suffix.len() > 1 && !suffix.contains('*') => {
-                Ok(Authority::Suffix(suffix.to_owned()))
-            }
-            (None, _) if host.contains('*') => {
-                Err(format!("has the host `{text}`: a `*` stands only at its start, as `*.example.com`"))
-            }
-            (None, Some(port)) => Ok(Authority::HostPort(host, port)),
-            (None, None) => Ok(Authority::Host(host)),
-            (Some(_), Some(_)) => Err(format!("has the host `{text}`: a suffix has no port")),
-            (Some(_), None) => Err(format!("has the host `{text}`: a suffix is written as `*.example.com`")),
+        if METHODS.iter().any(|method| method.eq_ignore_ascii_case(host)) {
+            return Err("has a method that is not in capitals");
         }
+        if !is_name(host.trim_end_matches('.')) && !is_ipv6(host) {
+            return Err("has a host that is not `host`, `host:port`, `[address]` or `*.suffix`");
+        }
+        let host = normal(host).into_owned();
+        Ok(match port {
+            Some(port) => Authority::HostPort(host, port),
+            None => Authority::Host(host),
+        })
+    }
+}
+
+/// What people write by mistake where a host is read.
+const METHODS: [&str; 10] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"];
+
+fn is_name(host: &str) -> bool {
+    let is_label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+    };
+    host.split('.').all(is_label)
+}
+
+fn is_ipv6(host: &str) -> bool {
+    ipv6(host).is_some()
+}
+
+fn ipv6(host: &str) -> Option<Ipv6Addr> {
+    host.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
+}
+
+/// One spelling for each host: in lower case, without the dot of the root, an IPv6 address in its shortest form. Hosts
+/// nearly always come so: no copy then.
+pub(super) fn normal(host: &str) -> Cow<'_, str> {
+    if let Some(address) = ipv6(host) {
+        return Cow::Owned(format!("[{address}]"));
+    }
+    let host = host.strip_suffix('.').unwrap_or(host);
+    match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        true => Cow::Owned(host.to_ascii_lowercase()),
+        false => Cow::Borrowed(host),
     }
 }
 
 /// `host:port`, or a host alone; an IPv6 address keeps its brackets.
 pub(super) fn split_port(authority: &str) -> (&str, Option<u16>) {
     match authority.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => match port.parse() {
-            Ok(port) => (host, Some(port)),
-            Err(_) => (authority, None),
-        },
+        Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            match port.parse() {
+                Ok(port) => (host, Some(port)),
+                Err(_) => (authority, None),
+            }
+        }
         _ => (authority, None),
     }
 }

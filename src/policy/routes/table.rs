@@ -8,6 +8,8 @@ use std::{cmp::Reverse, collections::HashMap};
 
 use http::Method;
 
+use crate::redact::Redacted;
+
 use super::{
     StandardPolicy,
     pattern::{Route, Segment},
@@ -72,7 +74,8 @@ impl Table {
 
     /// The most specific route for a path, which starts with its slash.
     pub(super) fn find(&self, method: &Method, path: &str) -> Option<&StandardPolicy> {
-        self.walk(method, path.strip_prefix('/').or_else(|| path.is_empty().then_some(""))).map(|target| &target.policy)
+        // A target without a path, as that of `CONNECT`, is matched by no route.
+        self.walk(method, Some(path.strip_prefix('/')?)).map(|target| &target.policy)
     }
 
     /// `path`: what is left of it; `None` when all segments are used up.
@@ -106,7 +109,7 @@ impl Targets {
             None => self.any.as_ref(),
         };
         if let Some(taken) = taken {
-            let other = &taken.route;
+            let other = Redacted(&taken.route);
             return Err(format!("ties with `{other}`: no request tells them apart, so leave one of them out"));
         }
         let target = Target { route: text.to_owned(), policy };

@@ -7,6 +7,7 @@ use super::*;
 use crate::{Timeouts, Transient};
 
 fn policy(name: &str) -> StandardPolicy {
+    let name = if name.trim().is_empty() { "blank" } else { name };
     let timeouts = Timeouts { attempt: Duration::from_secs(1), total: Duration::from_secs(9) };
     StandardPolicy::builder("test", timeouts, Transient::usual()).operation(name).build().unwrap()
 }

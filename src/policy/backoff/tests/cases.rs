@@ -8,7 +8,7 @@ fn c064_a_servers_wait_is_only_ever_lengthened() {
         let backoff = Backoff::default().max(cap);
         let waits: Vec<_> = (0..1000)
             .map(|call| {
-                let mut dice = Dice::of_call(Some(64), call);
+                let mut dice = Dice::of_wait(Some(64), call);
                 let own = backoff.wait(0, None, &mut dice);
                 backoff.heed(own, secs(5), rand::Rng::next_u64(&mut dice))
             })
@@ -29,7 +29,7 @@ fn c066_waits_at_the_cap_vary_and_never_exceed_it() {
         for retry in 10..20 {
             let mut waits: Vec<_> = (0..1000)
                 .map(|call| {
-                    let mut dice = Dice::of_call(Some(66), call);
+                    let mut dice = Dice::of_wait(Some(66), call);
                     backoff.wait(retry, Some(secs(1)), &mut dice)
                 })
                 .collect();
@@ -104,7 +104,7 @@ fn c148_tiny_waits_and_no_jitter_do_not_panic() {
         if nanos > 0 {
             // No jitter is valid, and means always the same.
             let fixed = Backoff::fixed(initial, "to see that it is");
-            assert_eq!(fixed.broken(), []);
+            assert!(fixed.broken().iter().all(|(rule, _)| *rule == "S9"), "but too short for any timer");
             assert_eq!(fixed.wait(7, None, &mut Dice::Thread), initial);
         }
     }
