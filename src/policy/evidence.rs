@@ -15,8 +15,8 @@ pub enum Evidence {
     Method,
     /// The request carries an idempotency key, by which the server recognises a repeat.
     Key,
-    /// The request carries a precondition that the policy names (such as `If-Match`): a repeat fails instead of
-    /// taking effect twice.
+    /// The request carries a precondition that the policy names, in a header (such as `If-Match`) or in its query: a
+    /// repeat fails instead of taking effect twice.
     Precondition,
     /// Somebody wrote down why repeating this operation is safe, or why duplicates are accepted.
     Stated(Arc<str>),

@@ -19,6 +19,7 @@ pub(crate) mod operation;
 mod options;
 mod outcome;
 mod plan;
+mod query;
 mod retry_after;
 mod routes;
 mod rules;

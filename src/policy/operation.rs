@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::{
     Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Outcome, Plan, RequestHead, Timeouts, Transient,
-    Verdict, WaitHeader, dice::Dice, retry_after,
+    Verdict, WaitHeader, dice::Dice, query, retry_after,
 };
 use crate::fault::Fault;
 
@@ -39,6 +39,8 @@ pub(crate) struct Operation {
     pub(crate) business: Vec<u16>,
     pub(crate) key_header: HeaderName,
     pub(crate) preconditions: Vec<HeaderName>,
+    /// Query parameters that are preconditions, percent-decoded.
+    pub(crate) query_preconditions: Vec<Box<str>>,
     pub(crate) stated: Option<Arc<str>>,
     pub(crate) not_idempotent: Vec<Method>,
     pub(crate) longest_server_wait: Duration,
@@ -73,7 +75,9 @@ impl Operation {
         if filled(&self.key_header) {
             return Some(Evidence::Key);
         }
-        if self.preconditions.iter().any(filled) {
+        let query = head.uri().query().unwrap_or_default();
+        let in_query = || self.query_preconditions.iter().any(|name| query::is_filled(query, name));
+        if self.preconditions.iter().any(filled) || in_query() {
             return Some(Evidence::Precondition);
         }
         self.stated.clone().map(Evidence::Stated)

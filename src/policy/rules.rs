@@ -59,6 +59,9 @@ pub(crate) fn broken(operation: &Operation, attempts_reason: Option<&str>) -> Ve
     if operation.stated.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
         broken.push(("S7", "idempotent for an empty reason: say why a repeat is safe".to_owned()));
     }
+    if operation.query_preconditions.iter().any(|name| name.trim().is_empty()) {
+        broken.push(("S7", "a precondition in the query without a name: name the parameter".to_owned()));
+    }
     broken.extend(operation.backoff.broken());
     if operation.provider.trim().is_empty() || operation.name.trim().is_empty() {
         let how = "the provider or the operation has no name: events and errors could not say what failed";

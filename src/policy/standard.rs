@@ -68,6 +68,7 @@ impl StandardPolicy {
                 business: Vec::new(),
                 key_header: HeaderName::from_static("idempotency-key"),
                 preconditions: Vec::new(),
+                query_preconditions: Vec::new(),
                 stated: None,
                 not_idempotent: Vec::new(),
                 longest_server_wait: rules::LONGEST,
@@ -206,6 +207,16 @@ impl StandardPolicyBuilder {
     /// `If-Match`). Default: none.
     pub fn precondition(mut self, name: HeaderName) -> Self {
         self.operation.preconditions.push(name);
+        self
+    }
+
+    /// A filled query parameter of this name makes a repeat safe, as a header does that is a
+    /// [`precondition`](Self::precondition) (such as Cloud Storage's `ifGenerationMatch`). Default: none.
+    ///
+    /// The name is given as it reads, not percent-encoded, and case matters. An empty value is none; of a parameter that
+    /// is repeated, each must have a value.
+    pub fn precondition_query(mut self, name: impl Into<Box<str>>) -> Self {
+        self.operation.query_preconditions.push(name.into());
         self
     }
 

@@ -67,6 +67,25 @@ async fn by_precondition() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn by_precondition_in_the_query() {
+    let conditional =
+        builder().precondition_query("ifGenerationMatch").precondition_query("ifMetagenerationMatch").build().unwrap();
+    let patch = |query: &str| {
+        let mut request = request(Method::PATCH);
+        *request.uri_mut() = format!("http://api.example/orders{query}").parse().unwrap();
+        request
+    };
+    for query in ["?ifGenerationMatch=5", "?alt=json&ifMetagenerationMatch=1", "?if%47enerationMatch=0"] {
+        assert_eq!(evidence(&conditional, &patch(query)), Some(Evidence::Precondition), "{query}");
+        assert_eq!(requests(conditional.clone(), patch(query)).await, 3, "{query}");
+        assert_eq!(requests(policy(), patch(query)).await, 1, "only where the policy names it: {query}");
+    }
+    for query in ["", "?", "?ifGenerationMatch=", "?alt=json", "/ifGenerationMatch=5"] {
+        assert_eq!(requests(conditional.clone(), patch(query)).await, 1, "{query}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn stated() {
     let stated = builder().idempotent("the sequence number is in the body").build().unwrap();
     let evidence = evidence(&stated, &request(Method::POST)).unwrap();

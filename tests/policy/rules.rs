@@ -72,6 +72,14 @@ fn s7_evidence_for_no_reason() {
 }
 
 #[test]
+fn s7_a_precondition_without_a_name() {
+    for name in ["", " "] {
+        breaks(builder().precondition_query(name), "S7", &["query", "without a name"]);
+    }
+    builder().precondition_query("ifGenerationMatch").build().unwrap();
+}
+
+#[test]
 fn s8_no_attempt_timeout() {
     breaks(timed(secs(0), secs(10)), "S8", &["attempt timeout is zero"]);
 }
