@@ -5,6 +5,8 @@
 
 mod backoff;
 mod budgets;
+mod engine;
 mod http_date;
 mod retry_after;
+mod status_method;
 mod table;
