@@ -13,14 +13,14 @@ use bytes::Bytes;
 use http::{Method, Request, Response, Uri};
 use http_body_util::Full;
 use hyper_util::{
-    client::legacy::Client,
+    client::legacy::{Client, connect::HttpConnector},
     rt::{TokioExecutor, TokioIo},
 };
 use redial::{
     AttemptBody, Backoff, BoxError, Budget, CallReport, Policy, RetryLayer, StandardPolicy, StopReason, Timeouts,
     Transient, policy::StandardPolicyBuilder,
 };
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tower::{Layer, ServiceExt, service_fn};
 
 /// How a first attempt ends. Every later one is answered 200.
@@ -77,7 +77,16 @@ pub async fn call(policy: impl Policy + Clone, request: Request<Full<Bytes>>, fi
     Call { repeated: sent == 2, stop }
 }
 
-/// The real client's error where connecting takes too long: nothing else proves that a request was not sent.
+/// The real client's error where nobody listens: nothing else proves that a request was not sent.
+pub async fn refused() -> BoxError {
+    let nobody = TcpSocket::new_v4().expect("a socket");
+    nobody.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+    let address = nobody.local_addr().expect("bound");
+    let client = Client::builder(TokioExecutor::new()).build::<_, Full<Bytes>>(HttpConnector::new());
+    client.get(format!("http://{address}/").parse().expect("a URI")).await.expect_err("nobody listens").into()
+}
+
+/// The real client's error where connecting takes too long.
 pub async fn connect_timeout() -> BoxError {
     type Connecting = Result<TokioIo<TcpStream>, BoxError>;
     let connector = service_fn(|_: Uri| {
