@@ -7,6 +7,7 @@ mod backoff;
 mod budgets;
 mod engine;
 mod envoy;
+mod gcs;
 mod http_date;
 mod retry_after;
 mod status_method;
