@@ -231,9 +231,18 @@ impl Error {
         Links::of(source).chain(client.into_iter().flat_map(Links::of)).find_map(peek)
     }
 
-    /// Whether an earlier attempt of that call may have taken effect, whatever the last one's error proves.
-    pub(crate) fn may_have_worked(&self) -> bool {
-        self.report().is_some_and(CallReport::outcome_unknown)
+    /// Whether this is the end of another call, made by somebody below for a purpose of its own: what its error proves,
+    /// it proves of that call alone. A stacked layer's is of the same call.
+    pub(crate) fn is_of_another_call(&self) -> bool {
+        self.stop().is_some_and(|stop| stop != StopReason::Stacked)
+    }
+
+    /// The same error, by the limit that passed: the deadline that a retry layer below ran into was this one's.
+    pub(crate) fn by_limit(mut self, limit: Limit) -> Self {
+        if self.0.kind == Kind::Deadline {
+            self.0.kind = Kind::Limit(limit);
+        }
+        self
     }
 
     fn fault_is(&self, kind: FaultKind) -> bool {

@@ -87,6 +87,7 @@ impl Fault {
     /// connection's error, though its stream may be within the last id and on its way. Once the body is
     /// being read, the error can only be the stream's own. So a request without a body never gets this
     /// proof, and one with a body gets it when it was polled.
+    #[doc(hidden)] // its argument is only meaningful to whoever watches the body
     pub fn read_attempt(error: &(dyn Error + 'static), body_polled: bool) -> Fault {
         let mut links = Links::of(error);
         while let Some(link) = links.next() {
@@ -171,7 +172,7 @@ impl Fault {
 fn read_link(link: Link<'_>, beneath: &Links<'_>, body_polled: bool) -> Option<Fault> {
     if let Some(error) = chain::peek::<crate::Error>(link) {
         return match error.fault() {
-            Some(fault) => Some(Fault { unsent: fault.unsent && !error.may_have_worked(), ..fault }),
+            Some(fault) => Some(Fault { unsent: fault.unsent && !error.is_of_another_call(), ..fault }),
             None => error.is_timeout().then(|| Fault::of(FaultKind::Timeout)),
         };
     }

@@ -14,8 +14,8 @@ use rand::Rng;
 use tokio::time::Instant;
 
 use super::{
-    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Outcome, Plan, RequestHead, Timeouts, Transient,
-    Verdict, WaitHeader, dice::Dice, query, retry_after,
+    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Outcome, Plan, RequestHead, RequestOptions,
+    Timeouts, Transient, Verdict, WaitHeader, dice::Dice, query, retry_after,
 };
 use crate::fault::Fault;
 
@@ -63,24 +63,33 @@ pub(crate) struct Given {
 impl Operation {
     pub(crate) fn plan(self: &Arc<Self>, head: &RequestHead<'_>) -> Plan {
         let (operation, evidence) = (Arc::clone(self), self.evidence(head));
-        Plan { operation, tighter: None, max_attempts: self.max_attempts, evidence }.held_to(head)
+        let plan = Plan { operation, tighter: None, max_attempts: self.max_attempts, evidence };
+        match head.extensions().get::<RequestOptions>() {
+            Some(options) => options.apply(plan),
+            None => plan,
+        }
     }
 
     /// Why repeating this request is safe, if anything says so (S7).
     fn evidence(&self, head: &RequestHead<'_>) -> Option<Evidence> {
-        if Evidence::by_method(head.method()) && !self.not_idempotent.contains(head.method()) {
-            return Some(Evidence::Method);
-        }
+        let found = [Evidence::Method, Evidence::Key, Evidence::Precondition];
+        let found = found.into_iter().find(|evidence| self.has_evidence(evidence, head));
+        found.or_else(|| self.stated.clone().map(Evidence::Stated))
+    }
+
+    /// Whether this request has this evidence. A statement is about the operation, and holds for all its requests.
+    pub(crate) fn has_evidence(&self, evidence: &Evidence, head: &RequestHead<'_>) -> bool {
         let filled = |name| head.headers().get(name).is_some_and(|value| !value.as_bytes().trim_ascii().is_empty());
-        if filled(&self.key_header) {
-            return Some(Evidence::Key);
+        match evidence {
+            Evidence::Method => Evidence::by_method(head.method()) && !self.not_idempotent.contains(head.method()),
+            Evidence::Key => filled(&self.key_header),
+            Evidence::Precondition => {
+                let query = head.uri().query().unwrap_or_default();
+                let in_query = || self.query_preconditions.iter().any(|name| query::is_filled(query, name));
+                self.preconditions.iter().any(filled) || in_query()
+            }
+            Evidence::Stated(_) => true,
         }
-        let query = head.uri().query().unwrap_or_default();
-        let in_query = || self.query_preconditions.iter().any(|name| query::is_filled(query, name));
-        if self.preconditions.iter().any(filled) || in_query() {
-            return Some(Evidence::Precondition);
-        }
-        self.stated.clone().map(Evidence::Stated)
     }
 
     pub(crate) fn judge(&self, plan: &Plan, outcome: &Outcome<'_>) -> Verdict {

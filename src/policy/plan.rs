@@ -13,7 +13,8 @@ pub struct Timeouts {
     /// One attempt, from the moment it is sent to its response head. When it fires, the attempt has failed and its
     /// outcome is unknown: it is repeated only with evidence (D9).
     pub attempt: Duration,
-    /// The whole call: attempts, waits and readiness, up to the response head that is returned (D30). When it fires,
+    /// The whole call: attempts, waits and the readiness between them, up to the response head that is returned (D30).
+    /// The first readiness comes before the call, and is the caller's own to bound: `oneshot` waits for it for ever. When it fires,
     /// the call is over. The body of a streaming answer is never cut by it.
     pub total: Duration,
 }
@@ -91,12 +92,10 @@ impl Plan {
 }
 
 impl Plan {
-    /// What holds for this request whoever planned it: its own options, and that a method which is not idempotent is
-    /// no evidence, though a plan that was made for another request says so.
+    /// What holds for this request whoever planned it: its own options, and evidence only where this request has it,
+    /// though a plan that was made for another one says so.
     pub(crate) fn held_to(mut self, head: &RequestHead<'_>) -> Self {
-        if self.evidence == Some(Evidence::Method) && !Evidence::by_method(head.method()) {
-            self.evidence = None;
-        }
+        self.evidence = self.evidence.filter(|evidence| self.operation.has_evidence(evidence, head));
         match head.extensions().get::<RequestOptions>() {
             Some(options) => options.apply(self),
             None => self,

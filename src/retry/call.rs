@@ -23,8 +23,6 @@ pub(super) struct Call<B: Body> {
     pub(super) source: Source<B>,
     /// How far the client got with the current attempt's body.
     pub(super) reading: Reading,
-    /// Whether it was looked at as soon as the request was handed down.
-    pub(super) looked_at_early: bool,
     /// The current attempt; 0 before the first.
     pub(super) attempt: u32,
     outer: Option<Deadline>,
@@ -40,8 +38,7 @@ impl<B: Replay> Call<B> {
         let (parts, body) = request.into_parts();
         let reading = head.reading();
         let (body, source) = Source::split(body, promise::content_length(&parts.headers), reading.clone());
-        let call =
-            Call { plan, head, source, reading, looked_at_early: false, attempt: 0, outer, started: None, trail: None };
+        let call = Call { plan, head, source, reading, attempt: 0, outer, started: None, trail: None };
         (call, Request::from_parts(parts, body))
     }
 
@@ -49,7 +46,8 @@ impl<B: Replay> Call<B> {
     pub(super) fn may_not_start(&self) -> bool {
         let operation = &self.plan.operation;
         let held = operation.hold_scope == HoldScope::All && operation.hold.was_held();
-        held || self.outer.is_some_and(|outer| outer.remaining().is_zero())
+        let late = self.outer.is_some_and(|outer| outer.remaining().is_zero());
+        held || late || self.plan.timeouts().total.is_zero()
     }
 
     /// When a wait is over: go on (`None`), or not before an instant, or not at all, because of what another call was
@@ -84,11 +82,6 @@ impl<B: Replay> Call<B> {
             None => trail.first_held = Some(trail.first_held.unwrap_or_default() + wait),
         }
         Ok(Some(later(now, wait)))
-    }
-
-    /// The current attempt's request was handed down.
-    pub(super) fn handed_down(&mut self) {
-        self.looked_at_early = self.reading.was_looked_at();
     }
 
     pub(super) fn about(&self) -> About<'_> {

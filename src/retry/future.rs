@@ -33,7 +33,8 @@ pin_project! {
         state: State<S::Future, RB>,
         #[pin]
         timer: Timer,
-        service: S,
+        // `None` when the call is over: a service that was made ready and not called may hold a permit.
+        service: Option<S>,
         policy: P,
         // `None`: the request is not this layer's to repeat.
         call: Option<Call<B>>,
@@ -105,11 +106,10 @@ where
     } else {
         guard::mark(request.extensions_mut(), 1);
         call.attempt = 1;
-        let response = service.call(request);
-        call.handed_down();
+        let response = call.reading.during(|| service.call(request));
         State::Attempt { response }
     };
-    RetryFuture { state, timer: Timer::new(), service, policy, call: Some(call) }
+    RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: Some(call) }
 }
 
 /// A request that an outer retry layer repeats already.
@@ -119,7 +119,7 @@ where
     B: Replay,
 {
     let response = service.call(request.map(AttemptBody::once));
-    RetryFuture { state: State::PassOnce { response }, timer: Timer::new(), service, policy, call: None }
+    RetryFuture { state: State::PassOnce { response }, timer: Timer::new(), service: Some(service), policy, call: None }
 }
 
 /// A request that an outer retry layer repeats already, and that was not to come here.
@@ -128,7 +128,13 @@ where
     S: Service<Request<AttemptBody<B>>>,
     B: Replay,
 {
-    RetryFuture { state: State::Refused { error: Some(error) }, timer: Timer::new(), service, policy, call: None }
+    RetryFuture {
+        state: State::Refused { error: Some(error) },
+        timer: Timer::new(),
+        service: Some(service),
+        policy,
+        call: None,
+    }
 }
 
 impl<S, P, B, RB> Future for RetryFuture<S, P, B, RB>
@@ -155,7 +161,9 @@ where
         loop {
             match this.state.as_mut().project() {
                 StateProj::Attempt { response } => {
-                    let result = ready!(this.timer.as_mut().limit(cx, response, || call.attempt_ends()));
+                    let reading = call.reading.clone();
+                    let timer = this.timer.as_mut();
+                    let result = ready!(reading.during(|| timer.limit(cx, response, || call.attempt_ends())));
                     let result = result.map(|result| result.map_err(Into::into));
                     match call.settle(this.policy, result) {
                         End::Return(output) => {
@@ -192,29 +200,28 @@ where
                     }
                 }
                 StateProj::Ready => {
-                    match this.service.poll_ready(cx) {
-                        Poll::Ready(Ok(())) => this.timer.as_mut().disarm(),
-                        Poll::Ready(Err(error)) => {
-                            this.state.set(State::Done);
-                            return Poll::Ready(Err(call.not_ready(error.into())));
+                    let Some(service) = this.service.as_mut() else { return finished() };
+                    let refusal = match service.poll_ready(cx) {
+                        Poll::Ready(Ok(())) => {
+                            this.timer.as_mut().disarm();
+                            match call.next() {
+                                Ok(request) => {
+                                    let response = call.reading.during(|| service.call(request));
+                                    this.state.set(State::Attempt { response });
+                                    continue;
+                                }
+                                Err(error) => error,
+                            }
                         }
+                        Poll::Ready(Err(error)) => call.not_ready(error.into()),
                         Poll::Pending => {
                             ready!(this.timer.as_mut().poll_until(cx, || call.deadline()));
-                            this.state.set(State::Done);
-                            return Poll::Ready(Err(call.out_of_time()));
+                            call.out_of_time()
                         }
-                    }
-                    match call.next() {
-                        Ok(request) => {
-                            let response = this.service.call(request);
-                            call.handed_down();
-                            this.state.set(State::Attempt { response });
-                        }
-                        Err(error) => {
-                            this.state.set(State::Done);
-                            return Poll::Ready(Err(error));
-                        }
-                    }
+                    };
+                    this.state.set(State::Done);
+                    *this.service = None;
+                    return Poll::Ready(Err(refusal));
                 }
                 StateProj::PassOnce { .. } | StateProj::Refused { .. } | StateProj::Done => return finished(),
             }
@@ -222,7 +229,7 @@ where
     }
 }
 
-/// As every future that was polled after its end: it never ends again.
+/// For a future that is polled after its end: it never ends again.
 fn finished<T>() -> Poll<T> {
     Poll::Pending
 }

@@ -3,6 +3,7 @@
 use http::Extensions;
 
 use super::{AttemptBody, Replay};
+use crate::RequestOptions;
 
 /// Never implemented: the bound under which an [`AttemptBody`] could enter a second retry layer.
 ///
@@ -50,7 +51,8 @@ pub fn attempt_number(extensions: &Extensions) -> Option<u32> {
     is_marked(extensions).then_some(number)
 }
 
-/// Starts a new path: removes what a retry layer left in a request's extensions.
+/// Starts a new path: removes what a retry layer left in a request's extensions, and the [`RequestOptions`] that the
+/// caller gave for the path before: that a repeat of one operation is safe says nothing about another.
 ///
 /// For a handler that is called in process and forwards the very request it was given to another service, whose
 /// retries it wants to be independent. Without it, that service's retry layer sends once, since the outer one
@@ -58,4 +60,5 @@ pub fn attempt_number(extensions: &Extensions) -> Option<u32> {
 pub fn detach(extensions: &mut Extensions) {
     extensions.remove::<Attempted>();
     extensions.remove::<Number>();
+    extensions.remove::<RequestOptions>();
 }

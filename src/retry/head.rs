@@ -17,7 +17,8 @@ use super::reading::Reading;
 /// happens. No pooled buffers: they would keep credentials after the call.
 pub(super) struct Head {
     packed: Packed,
-    headers: u32,
+    /// How many names there are; of values there may be far more.
+    names: u32,
     pub(super) method: Method,
     pub(super) uri: Uri,
     version: Version,
@@ -59,7 +60,7 @@ impl Head {
         Head {
             packed: Packed::Once(pack),
             // Fits: a header map holds at most 2^15.
-            headers: headers.len() as u32,
+            names: headers.keys_len() as u32,
             method: request.method().clone(),
             uri: request.uri().clone(),
             version: request.version(),
@@ -99,7 +100,7 @@ impl Head {
                 shared
             }
         };
-        let mut headers = HeaderMap::with_capacity(self.headers as usize);
+        let mut headers = HeaderMap::try_with_capacity(self.names as usize).unwrap_or_default();
         let mut rest = pack;
         while rest.len() >= LENGTHS {
             let lengths = rest.split_to(LENGTHS);

@@ -1,8 +1,11 @@
 //! How far the client got with an attempt's body: what an error can prove depends on it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU8, Ordering},
+use std::{
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
 };
 
 use crate::fault::{Fault, FaultKind};
@@ -13,6 +16,13 @@ pub(super) struct Reading(Arc<[AtomicU8]>);
 
 const LOOKED_AT: u8 = 1;
 const POLLED: u8 = 2;
+/// By a layer below, and not by the client.
+const BY_A_LAYER: u8 = 4;
+
+thread_local! {
+    /// The attempt that this thread is just now calling or polling, by the address of its flags.
+    static CURRENT: Cell<usize> = const { Cell::new(0) };
+}
 
 impl Reading {
     pub(super) fn new() -> Self {
@@ -26,43 +36,61 @@ impl Reading {
 
     /// Somebody asked how long the body is, or whether it has ended.
     pub(super) fn look_at(&self) {
-        if !self.has(LOOKED_AT) {
-            self.set(LOOKED_AT);
-        }
+        self.note(LOOKED_AT);
     }
 
     /// Somebody asked for a frame.
     pub(super) fn poll(&self) {
-        if !self.has(POLLED) {
-            self.set(LOOKED_AT | POLLED);
+        self.note(LOOKED_AT | POLLED);
+    }
+
+    /// A client sends a request from a task of its connection. Who looks at the body while the attempt itself is called
+    /// or polled is a layer below: one that may follow a redirect, answer a challenge, or collect the body.
+    fn note(&self, flags: u8) {
+        let by_a_layer = CURRENT.get() == self.address();
+        let flags = if by_a_layer { flags | BY_A_LAYER } else { flags };
+        if !self.has(flags) {
+            if let Some(place) = self.0.first() {
+                place.fetch_or(flags, Ordering::Release);
+            }
         }
     }
 
-    pub(super) fn was_looked_at(&self) -> bool {
-        self.has(LOOKED_AT)
+    /// Calls or polls the attempt that this belongs to.
+    pub(super) fn during<T>(&self, attempt: impl FnOnce() -> T) -> T {
+        struct Restore(usize);
+
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+
+        let _restore = Restore(CURRENT.replace(self.address()));
+        attempt()
     }
 
-    /// What an attempt's error says. `early`: the body was looked at before the client could have sent anything.
+    /// What the attempt's error says.
     ///
     /// An error speaks of the last request that was sent. hyper looks at a body only when it takes the request onto a
-    /// connection, and not while it makes one, so:
-    /// - a failure to connect, after the body was looked at, is that of another request, which followed ours: a layer
-    ///   below has followed a redirect, or answered a challenge;
-    /// - a body that was looked at as soon as the request was handed down was looked at by such a layer: nothing that
-    ///   follows is a proof any more.
-    pub(super) fn read(&self, error: &(dyn std::error::Error + 'static), early: bool) -> Fault {
+    /// connection, and not while it makes one, so a failure to connect, after the body was looked at, is that of
+    /// another request, which followed ours. And where a layer has looked at it, nothing that follows is a proof: it may
+    /// have sent several, and `GOAWAY` is one only for a body that the client itself has begun to read
+    /// (see [`Fault::read_attempt`]).
+    pub(super) fn read(&self, error: &(dyn std::error::Error + 'static)) -> Fault {
         let fault = Fault::read_attempt(error, self.has(POLLED));
         let of_a_stream = matches!(fault.kind(), FaultKind::RefusedStream | FaultKind::Goaway);
-        if early || (self.was_looked_at() && !of_a_stream) { fault.unproved() } else { fault }
+        match self.has(BY_A_LAYER) || (self.has(LOOKED_AT) && !of_a_stream) {
+            true => fault.unproved(),
+            false => fault,
+        }
+    }
+
+    fn address(&self) -> usize {
+        self.0.as_ptr().addr()
     }
 
     fn has(&self, flag: u8) -> bool {
         self.0.first().is_some_and(|flags| flags.load(Ordering::Acquire) & flag == flag)
-    }
-
-    fn set(&self, flags: u8) {
-        if let Some(place) = self.0.first() {
-            place.fetch_or(flags, Ordering::Release);
-        }
     }
 }

@@ -30,7 +30,8 @@ use crate::BoxError;
 /// in memory answers [`try_clone`](Self::try_clone) and is never taped. A foreign type is wrapped in [`Streamed`].
 ///
 /// What is erased but in memory (a boxed `Full`, tonic's, axum's or reqwest's body) is repeatable at any size: its
-/// first frame is the whole body, and is kept by reference.
+/// first frame is the whole body, and is kept by reference. So are the frames on the tape: one that is a small slice of
+/// a large buffer keeps the whole buffer, until the call is over.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot enter a `RetryLayer`: nothing says how to send it again",
     label = "not a replayable body",

@@ -143,10 +143,11 @@ impl fmt::Display for AttemptOutcome {
     }
 }
 
-/// Takes out what a stacked layer left in an answer.
-pub(super) fn take_stacked(extensions: &mut Extensions) -> bool {
-    let left = extensions.get().is_some_and(CallReport::is_of_stacked);
-    left && extensions.remove::<CallReport>().is_some()
+/// Takes out a report that is not this call's, and says whether a stacked layer left it: this call's own absorbs that.
+pub(super) fn take_foreign(extensions: &mut Extensions) -> bool {
+    // Nearly every answer comes without extensions.
+    let foreign = if extensions.is_empty() { None } else { extensions.remove::<CallReport>() };
+    foreign.is_some_and(|report| report.stop() == Some(StopReason::Stacked))
 }
 
 /// Whether this failure came through a stacked layer.

@@ -50,7 +50,7 @@ impl<B: Replay> Call<B> {
             Ok(Err(error)) => match self.source.failure() {
                 Some(failed) => (Err(failed.beneath(error)), Some(Fault::request_body_failed())),
                 None => {
-                    let fault = self.reading.read(&*error, self.looked_at_early);
+                    let fault = self.reading.read(&*error);
                     (Err(error), Some(fault))
                 }
             },
@@ -61,7 +61,7 @@ impl<B: Replay> Call<B> {
         };
         // What a stacked layer below left is absorbed into this call's report.
         let stacked = match &mut result {
-            Ok(response) => report::take_stacked(response.extensions_mut()),
+            Ok(response) => report::take_foreign(response.extensions_mut()),
             Err(error) => report::failed_stacked(&**error),
         };
         if stacked {

@@ -26,8 +26,7 @@ const FRAMES: usize = 1024;
 pub(super) struct Tape<B: Body>(Arc<Mutex<Reel<B>>>);
 
 struct Reel<B: Body> {
-    /// The rest of the caller's body; `None` when it has ended or failed.
-    source: Option<Pin<Box<B>>>,
+    source: Rest<B>,
     kept: Vec<Kept<B::Data>>,
     bytes: usize,
     /// The body outgrew the tape: nothing is kept, and it cannot be repeated.
@@ -43,6 +42,15 @@ struct Reel<B: Body> {
     /// Which attempt may read. Raised to cut off an earlier one.
     epoch: u32,
     waker: Option<Waker>,
+}
+
+/// The rest of the caller's body.
+enum Rest<B> {
+    Here(Pin<Box<B>>),
+    /// Being polled, outside the lock: the caller's code may do anything, panic or drop the call included.
+    Out,
+    /// It has ended or failed.
+    Gone,
 }
 
 enum Kept<D> {
@@ -70,7 +78,7 @@ pub(super) struct Play<B: Body> {
     played: u64,
 }
 
-/// A panic in the caller's body poisons the lock; the call it belongs to is unwinding anyway.
+/// Of the caller's code only what tells and copies runs under the lock, never what polls or drops the body.
 fn lock<B: Body>(reel: &Mutex<Reel<B>>) -> MutexGuard<'_, Reel<B>> {
     reel.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -80,7 +88,7 @@ impl<B: Replay> Tape<B> {
         let reel = Arc::new(Mutex::new(Reel {
             size: body.size_hint(),
             empty: body.is_end_stream(),
-            source: Some(Box::pin(body)),
+            source: Rest::Here(Box::pin(body)),
             kept: Vec::new(),
             bytes: 0,
             over: false,
@@ -132,7 +140,11 @@ impl<B: Replay> Reel<B> {
     }
 
     fn source_ended(&self) -> bool {
-        self.source.as_ref().is_none_or(|source| source.is_end_stream())
+        match &self.source {
+            Rest::Here(source) => source.is_end_stream(),
+            Rest::Out => false,
+            Rest::Gone => true,
+        }
     }
 
     fn keep(&mut self, frame: &Frame<B::Data>, whole: bool) {
@@ -174,51 +186,82 @@ impl<B: Replay> Play<B> {
     }
 
     fn poll_reel(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, BoxError>>> {
-        let mut reel = lock(&self.reel);
-        if reel.epoch != self.epoch {
-            return Poll::Ready(Some(Err(UploadRevoked.into())));
-        }
-        if let Some(kept) = reel.kept.get(self.at) {
-            self.at += 1;
-            return Poll::Ready(Some(Ok(kept.to_frame())));
-        }
-        let Some(source) = reel.source.as_mut() else { return Poll::Ready(None) };
-        let size = source.size_hint().exact();
-        match source.as_mut().poll_frame(cx) {
-            Poll::Pending => {
-                if !reel.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-                    reel.waker = Some(cx.waker().clone());
+        let mut lease = {
+            let mut reel = lock(&self.reel);
+            if reel.epoch != self.epoch {
+                return Poll::Ready(Some(Err(UploadRevoked.into())));
+            }
+            if let Some(kept) = reel.kept.get(self.at) {
+                self.at += 1;
+                return Poll::Ready(Some(Ok(kept.to_frame())));
+            }
+            match std::mem::replace(&mut reel.source, Rest::Out) {
+                Rest::Here(source) => Lease { reel: &self.reel, source: Some(source) },
+                // An attempt that is over has it in hand just now, and wakes whoever waits here.
+                Rest::Out => {
+                    reel.wake_later(cx);
+                    return Poll::Pending;
                 }
+                Rest::Gone => {
+                    reel.source = Rest::Gone;
+                    return Poll::Ready(None);
+                }
+            }
+        };
+        let (polled, size) = lease.poll_frame(cx);
+        let mut reel = lock(&self.reel);
+        // An attempt that is over hands nothing out; but what it took is on the tape for its successor.
+        let over = reel.epoch != self.epoch;
+        let result = match polled {
+            Poll::Pending => {
+                if !over {
+                    reel.wake_later(cx);
+                }
+                reel.take_back(lease.source.take());
                 Poll::Pending
             }
             Poll::Ready(None) => {
-                reel.source = None;
+                reel.take_back(None);
                 Poll::Ready(None)
             }
             Poll::Ready(Some(Err(error))) => {
-                reel.source = None;
                 let failed = BodyFailed::new(error.into());
                 reel.failed = Some(failed.clone());
+                reel.take_back(None);
                 Poll::Ready(Some(Err(failed.into())))
             }
             Poll::Ready(Some(Ok(frame))) => {
                 // A first frame that is the whole body is in memory already: kept whatever its size.
-                let whole = !reel.started && frame.data_ref().is_some_and(|data| size == Some(data.remaining() as u64));
+                let data = frame.data_ref().map(|data| data.remaining() as u64);
+                let whole = !reel.started && data.is_some() && size == data;
                 reel.started = true;
                 reel.keep(&frame, whole);
+                reel.take_back(lease.source.take());
                 self.at = reel.kept.len();
                 Poll::Ready(Some(Ok(frame)))
             }
+        };
+        let waker = if over { reel.waker.take() } else { None };
+        drop(reel);
+        // What has ended is dropped outside the lock.
+        drop(lease);
+        if let Some(waker) = waker {
+            waker.wake();
         }
+        if over { Poll::Ready(Some(Err(UploadRevoked.into()))) } else { result }
     }
 
     /// The body broke what its head had promised.
     pub(super) fn fail(&self, failed: &BodyFailed) {
-        let mut reel = lock(&self.reel);
-        if reel.epoch == self.epoch {
-            reel.source = None;
+        let source = {
+            let mut reel = lock(&self.reel);
+            if reel.epoch != self.epoch {
+                return;
+            }
             reel.failed = Some(failed.clone());
-        }
+            std::mem::replace(&mut reel.source, Rest::Gone)
+        };
+        drop(source);
     }
 
     pub(super) fn is_end_stream(&self) -> bool {
@@ -238,5 +281,54 @@ impl<B: Replay> Play<B> {
             hint.set_upper(upper.saturating_sub(self.played));
         }
         hint
+    }
+}
+
+impl<B: Body> Reel<B> {
+    fn wake_later(&mut self, cx: &Context<'_>) {
+        if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            self.waker = Some(cx.waker().clone());
+        }
+    }
+
+    /// The body comes back from being polled; `None`: it has ended.
+    fn take_back(&mut self, source: Option<Pin<Box<B>>>) {
+        self.source = source.map_or(Rest::Gone, Rest::Here);
+    }
+}
+
+/// The body, taken off the reel to be polled.
+struct Lease<'a, B: Body> {
+    reel: &'a Mutex<Reel<B>>,
+    source: Option<Pin<Box<B>>>,
+}
+
+/// What the body yields, and the exact size that it gave before.
+type Polled<B> = (Poll<Option<Result<Frame<<B as Body>::Data>, <B as Body>::Error>>>, Option<u64>);
+
+impl<B: Body> Lease<'_, B> {
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Polled<B> {
+        let Some(source) = self.source.as_mut() else { return (Poll::Ready(None), None) };
+        let size = source.size_hint().exact();
+        (source.as_mut().poll_frame(cx), size)
+    }
+}
+
+impl<B: Body> Drop for Lease<'_, B> {
+    /// While unwinding, the caller's body has panicked. What it would have yielded is lost, and a repeat would be sent
+    /// without it.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let waker = {
+            let mut reel = lock(self.reel);
+            reel.failed = Some(BodyFailed::new("the body panicked".into()));
+            reel.source = Rest::Gone;
+            reel.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 }

@@ -17,8 +17,8 @@ use crate::{BoxError, Error, deadline::later, error::Limit};
 pin_project! {
     /// A response body that ends with an error when it takes too long in total, or stays silent too long.
     ///
-    /// The body is polled before the timer, so that what has arrived is handed out however late the reader asks. Its
-    /// error is [`redial::Error`](crate::Error), with the inner body's own untouched in `source()`.
+    /// The body is polled before the timer of its silence, so that a slow reader is not punished for it; the total is the
+    /// reader's time too. Its error is [`redial::Error`](crate::Error), with the inner body's own untouched in `source()`.
     pub struct TimeoutBody<B> {
         #[pin]
         body: B,
@@ -66,6 +66,12 @@ where
         if let Poll::Ready(frame) = this.body.poll_frame(cx) {
             if let Some(timer) = this.timer {
                 timer.as_mut().disarm();
+            }
+            // A body that always has a frame ready is over in time too; its end is not cut off.
+            let late = this.total.filter(|(at, _)| matches!(frame, Some(Ok(_))) && Instant::now() >= *at);
+            if let Some((_, total)) = late {
+                *this.over = true;
+                return Poll::Ready(Some(Err(Error::limit(Limit::Total(total)))));
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(|error| Error::body(error.into()))));
         }

@@ -22,7 +22,7 @@ use super::Timeout;
 ///     .body_idle(Duration::from_secs(10));
 /// ```
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// # let inner = tower::service_fn(|_: http::Request<()>| async { Ok::<_, std::io::Error>(http::Response::new(String::new())) });
 /// let stack = tower::ServiceBuilder::new().layer(redial::TimeoutLayer::new()).service(inner); // limits nothing
 /// ```
@@ -78,12 +78,14 @@ impl<Limits> TimeoutLayer<Limits> {
     }
 
     /// From the call to its response head, attempts and waits of a retry layer inside included. Default: unlimited.
+    /// With zero, nothing is sent.
     pub fn head(self, head: Duration) -> TimeoutLayer {
         let limits = Limited { head: Some(head), ..self.limits };
         self.with(limits)
     }
 
-    /// From the call to the end of the response body, on one clock. Default: unlimited.
+    /// From the call to the end of the response body, on one clock, the reader's own time included. Default: unlimited.
+    /// With zero, nothing is sent.
     pub fn total(self, total: Duration) -> TimeoutLayer {
         let limits = Limited { total: Some(total), ..self.limits };
         self.with(limits)

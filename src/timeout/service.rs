@@ -7,8 +7,8 @@ use http_body::Body;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::{TimeoutBody, TimeoutFuture, layer::Limited};
-use crate::{BoxError, Deadline, Error, deadline::later};
+use super::{TimeoutBody, TimeoutFuture, future::HeadEnds, layer::Limited};
+use crate::{BoxError, Deadline, Error};
 
 /// A service whose calls are bounded in time; made by [`TimeoutLayer`](crate::TimeoutLayer).
 #[derive(Clone, Debug)]
@@ -55,12 +55,15 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let started = Instant::now();
-        let own = [self.limits.head, self.limits.total].into_iter().flatten().min().map(|time| later(started, time));
-        let outer = request.extensions().get::<Deadline>().copied();
+        let outer = request.extensions().get::<Deadline>().map(|deadline| deadline.instant());
+        let head = HeadEnds::of(self.limits, started, outer);
+        // What comes too late is not sent.
+        let late = head.is_some_and(|head| head.at() <= started);
         // Whatever is inside stops early by itself, instead of being cut off.
-        if let Some(own) = own.filter(|own| outer.is_none_or(|outer| *own < outer.instant())) {
-            request.extensions_mut().insert(Deadline::at(own));
+        if let Some(HeadEnds::ByLimit(at, _)) = head {
+            request.extensions_mut().insert(Deadline::at(at));
         }
-        TimeoutFuture::new(self.inner.call(request), self.limits, started, outer)
+        let inner = (!late).then(|| self.inner.call(request));
+        TimeoutFuture::new(inner, self.limits, started, head)
     }
 }

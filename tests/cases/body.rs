@@ -30,7 +30,7 @@ async fn c084_a_stream_is_sent_once_and_no_error_because_of_a_retry_layer() {
         let server = service_fn(move |request: Request<AttemptBody<_>>| {
             let seen = Arc::clone(&seen);
             async move {
-                let body = request.into_body().collect().await.map_err(BoxError::from)?;
+                let body = request.into_body().collect().await?;
                 seen.lock().unwrap().push(body.to_bytes().len());
                 Ok::<_, BoxError>(Response::builder().status(code).body(Full::<Bytes>::default()).unwrap())
             }

@@ -74,6 +74,16 @@ fn it_is_one_allocation_of_the_exact_size() {
 }
 
 #[test]
+fn many_values_of_one_name_come_back() {
+    let mut request = Request::new(());
+    for number in 0..40_000_u32 {
+        request.headers_mut().append("x-many", number.into());
+    }
+    let again = Head::keep(&request).rebuild(());
+    assert_eq!(again.headers(), request.headers());
+}
+
+#[test]
 fn upgrades_are_noticed() {
     let plain = Request::get("/").body(()).unwrap();
     let upgrade = Request::get("/").header("upgrade", "websocket").body(()).unwrap();
