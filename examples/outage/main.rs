@@ -3,7 +3,13 @@
 //! `cargo run --release --example outage` needs no argument and no fixed port. It takes about half a minute, then prints
 //! a table and what it means, and draws `target/outage.svg`.
 
-use std::{fs, path::Path, process::ExitCode, time::Duration};
+use std::{
+    fs,
+    io::{self, ErrorKind, Write},
+    path::Path,
+    process::ExitCode,
+    time::Duration,
+};
 
 use clap::Parser;
 use tower::BoxError;
@@ -35,8 +41,17 @@ struct Options {
 const PICTURE: &str = "target/outage.svg";
 
 #[tokio::main]
-async fn main() -> Result<ExitCode, BoxError> {
-    let options = Options::parse();
+async fn main() -> ExitCode {
+    match live(Options::parse()).await {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn live(options: Options) -> Result<ExitCode, BoxError> {
     let day = tokio::select! {
         day = run::run(options.seed, options.rate, Duration::from_secs(options.seconds.into())) => day?,
         interrupted = tokio::signal::ctrl_c() => {
@@ -46,14 +61,27 @@ async fn main() -> Result<ExitCode, BoxError> {
         }
     };
     if options.json {
-        println!("{}", table::json(&day));
+        print(&format!("{}\n", table::json(&day)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    table::print(&day);
-    if let Some(folder) = Path::new(PICTURE).parent() {
+    print(&table::text(&day)?)?;
+    save(&day, Path::new(PICTURE)).map_err(|error| format!("{PICTURE} cannot be written: {error}"))?;
+    print(&format!("\nThe picture is in {PICTURE}.\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn save(day: &run::Day, path: &Path) -> Result<(), BoxError> {
+    if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    picture::draw(&day, Path::new(PICTURE))?;
-    println!("\nThe picture is in {PICTURE}.");
-    Ok(ExitCode::SUCCESS)
+    picture::draw(day, path)
+}
+
+/// A reader that has seen enough (`| head`) is no error.
+fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }

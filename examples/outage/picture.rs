@@ -83,7 +83,7 @@ where
         .x_desc("seconds")
         .label_style((FONT, 13))
         .y_label_formatter(&|value| format!("{value:.0}"))
-        .x_label_formatter(&|value| format!("{value:.0}"))
+        .x_label_formatter(&|value| format!("{value}"))
         .draw()?;
     for client in &day.clients {
         let (colour, stroke) = style(client.name);

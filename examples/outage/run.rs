@@ -20,7 +20,7 @@ pub struct Client {
     pub name: &'static str,
     pub duplicate_writes: u64,
     pub phases: Vec<PhaseFigures>,
-    /// Share of calls that ended well and requests a second, by when a call began and a request was sent.
+    /// Share of calls that ended well and requests a second, by when a call was due and a request was sent.
     pub series: Vec<Moment>,
 }
 
@@ -52,7 +52,7 @@ const MOMENTS: u32 = 70;
 
 struct Record {
     client: usize,
-    began: Duration,
+    call: u64,
     took: Duration,
     ended: Ended,
 }
@@ -76,7 +76,7 @@ pub async fn run(seed: u64, rate: u32, length: Duration) -> Result<Day, BoxError
             running.spawn(async move {
                 let began = Instant::now();
                 let ended = caller.call(call).await;
-                Record { client, began: began - start, took: began.elapsed(), ended }
+                Record { client, call, took: began.elapsed(), ended }
             });
         }
         bar.set_message(Phase::at(start.elapsed(), length).name());
@@ -100,10 +100,12 @@ pub async fn run(seed: u64, rate: u32, length: Duration) -> Result<Day, BoxError
         })
         .collect();
     let moment = |time: Duration| ((time.as_secs_f64() / step.as_secs_f64()) as usize).min(MOMENTS as usize - 1);
+    // A call counts for the time that it was due, and so do its requests where they are counted by phase.
+    let due = |call: u64| Duration::from_secs_f64(call as f64 / f64::from(rate));
     for record in &records {
         let client = &mut clients[record.client];
-        let phase = &mut client.phases[index(record.began, length)];
-        let moment = &mut client.series[moment(record.began)];
+        let phase = &mut client.phases[index(due(record.call), length)];
+        let moment = &mut client.series[moment(due(record.call))];
         phase.calls += 1;
         moment.calls += 1;
         phase.millis.push(record.took.as_secs_f64() * 1000.0);
@@ -117,9 +119,8 @@ pub async fn run(seed: u64, rate: u32, length: Duration) -> Result<Day, BoxError
     }
     for (client, caller) in clients.iter_mut().zip(&callers) {
         for (at, call) in caller.sent.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            // A request counts for the phase in which its call began, and for the moment in which it was sent.
-            let began = Duration::from_secs_f64(*call as f64 / f64::from(rate));
-            client.phases[index(began, length)].sent += 1;
+            client.phases[index(due(*call), length)].sent += 1;
+            // The picture shows load when it arrives.
             client.series[moment(*at - start)].sent += 1;
         }
         for phase in &mut client.phases {

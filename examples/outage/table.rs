@@ -1,5 +1,7 @@
 //! The figures: a table of 80 columns, words, or JSON.
 
+use std::fmt::{self, Write};
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -34,18 +36,24 @@ impl Client {
     }
 }
 
-pub fn print(day: &Day) {
-    println!(
+/// For people: a terminal of 80 columns is enough.
+pub fn text(day: &Day) -> Result<String, fmt::Error> {
+    let mut text = String::new();
+    let rule = "-".repeat(80);
+    writeln!(
+        text,
         "{:<9} {:<7} {:>6} {:>6} {:>5} {:>6} {:>6} {:>7}  ended badly by",
         "phase", "client", "calls", "sent", "load", "ok %", "p50 ms", "p99 ms"
-    );
-    println!("{}", "-".repeat(80));
+    )?;
+    writeln!(text, "{rule}")?;
     for (index, phase) in PHASES.iter().enumerate() {
         for client in &day.clients {
             let figures = &client.phases[index];
             let name = if client.name == day.clients[0].name { phase.name() } else { "" };
-            println!(
-                "{name:<9} {:<7} {:>6} {:>6} {:>5.2} {:>6.1} {:>6.0} {:>7.0}  {}",
+            let mut stops = by_count(figures).into_iter().map(|(stop, count)| format!("  {stop} {count}"));
+            writeln!(
+                text,
+                "{name:<9} {:<7} {:>6} {:>6} {:>5.2} {:>6.1} {:>6.0} {:>7.0}{}",
                 client.name,
                 figures.calls,
                 figures.sent,
@@ -53,16 +61,17 @@ pub fn print(day: &Day) {
                 figures.success(),
                 figures.millis_at(0.5),
                 figures.millis_at(0.99),
-                most_common(figures),
-            );
+                stops.next().unwrap_or_default(),
+            )?;
             // What did not fit is on lines of its own: nothing is hidden.
-            for (stop, count) in by_count(figures).into_iter().skip(1) {
-                println!("{:<62}{stop} {count}", "");
+            for stop in stops {
+                writeln!(text, "{:<60}{stop}", "")?;
             }
         }
     }
-    println!("{}", "-".repeat(80));
-    in_words(day);
+    writeln!(text, "{rule}")?;
+    in_words(day, &mut text)?;
+    Ok(text)
 }
 
 fn by_count(figures: &PhaseFigures) -> Vec<(&'static str, u64)> {
@@ -71,11 +80,7 @@ fn by_count(figures: &PhaseFigures) -> Vec<(&'static str, u64)> {
     stops
 }
 
-fn most_common(figures: &PhaseFigures) -> String {
-    by_count(figures).first().map(|(stop, count)| format!("{stop} {count}")).unwrap_or_default()
-}
-
-fn in_words(day: &Day) {
+fn in_words(day: &Day, text: &mut String) -> fmt::Result {
     let outage = PHASES.len() - 2;
     for client in &day.clients {
         let total = client.total();
@@ -92,10 +97,11 @@ fn in_words(day: &Day) {
         };
         let success = total.success();
         match client.name {
-            "none" => println!("{what} {success:.1} % of the calls of the day succeeded."),
-            _ => println!("{what} brought {success:.1} % home, sent {sent} and {writes}."),
+            "none" => writeln!(text, "{what} {success:.1} % of the calls of the day succeeded.")?,
+            _ => writeln!(text, "{what} brought {success:.1} % home, sent {sent}\nand {writes}.")?,
         }
     }
+    Ok(())
 }
 
 pub fn json(day: &Day) -> Value {
