@@ -51,7 +51,11 @@ const EXAMPLES: &[Example] = &[
         ],
     ),
     // Long by default.
-    ("outage", &["--seconds", "3"], &[]),
+    (
+        "outage",
+        &["--seconds", "3", "--svg", concat!(env!("CARGO_TARGET_TMPDIR"), "/outage.svg")],
+        &["healthy", "outage", "recovery", "The naive loop", "redial", "repeated no write", "The picture is in"],
+    ),
     (
         "request_options",
         &[],

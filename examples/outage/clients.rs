@@ -45,7 +45,7 @@ enum Strategy {
     Redial([Redial; 2]),
 }
 
-/// How a call ended: well, or why not.
+/// How a call ended: well, or why not: by redial's own word, or by the last thing that a loop met.
 pub enum Ended {
     Well,
     Badly(&'static str),
@@ -91,22 +91,25 @@ impl Caller {
                 }
             }
             Strategy::Loop { tries, transports } => {
+                let mut last = "error";
                 for _ in 0..tries {
                     // As it is written everywhere: whatever went wrong, again, at once.
                     let request = request(&self.url, call);
-                    let attempt = timeout(ATTEMPT, transports[version].clone().oneshot(request)).await;
-                    if matches!(attempt, Ok(Ok(response)) if response.status().is_success()) {
-                        return Ended::Well;
-                    }
+                    last = match timeout(ATTEMPT, transports[version].clone().oneshot(request)).await {
+                        Ok(Ok(response)) if response.status().is_success() => return Ended::Well,
+                        Ok(Ok(_)) => "answer",
+                        Ok(Err(_)) => "error",
+                        Err(_) => "timeout",
+                    };
                 }
-                Ended::Badly("attempts")
+                Ended::Badly(last)
             }
         }
     }
 }
 
 fn ended(report: Option<&CallReport>) -> Ended {
-    Ended::Badly(report.and_then(CallReport::stop).map_or("permanent", |stop| stop.as_str()))
+    Ended::Badly(report.and_then(CallReport::stop).map_or("unreported", |stop| stop.as_str()))
 }
 
 /// A hyper client that notes what it sends.
@@ -116,7 +119,11 @@ where
 {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
-    let client = Client::builder(TokioExecutor::new()).http2_only(http2).build(connector);
+    let client = Client::builder(TokioExecutor::new())
+        .http2_only(http2)
+        // What is not counted here would not be seen: the client's own repeats are switched off.
+        .retry_canceled_requests(false)
+        .build(connector);
     let sent = Arc::clone(sent);
     let client = client.map_request(move |request: Request<B>| {
         let call = request.headers().get(CALL).and_then(|call| call.to_str().ok()?.parse().ok()).unwrap_or_default();

@@ -48,6 +48,11 @@ pub fn index(time: Duration, day: Duration) -> usize {
     index.min(PHASES.len() - 1)
 }
 
+/// How much of its phase has passed at this time, from 0 to 1.
+pub fn share(time: Duration, day: Duration) -> f64 {
+    (time.as_secs_f64() / day.as_secs_f64() * PHASES.len() as f64).fract()
+}
+
 /// What the server does with one request.
 #[derive(Clone, Copy, Debug)]
 pub enum Fate {
@@ -64,7 +69,8 @@ pub enum Fate {
 }
 
 /// The same for all three clients: it depends on the call and on how often it has come, not on who sends it.
-pub fn fate(phase: Phase, seed: u64, call: u64, arrival: u64) -> Fate {
+/// `share`: how much of the phase has passed.
+pub fn fate(phase: Phase, share: f64, seed: u64, call: u64, arrival: u64) -> Fate {
     let stir = seed ^ call.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ arrival.wrapping_mul(0xd1b5_4a32_d192_ed03);
     let mut dice = Xoshiro256PlusPlus::seed_from_u64(stir);
     let answer = Fate::Answer(Duration::from_millis(dice.random_range(3..15)));
@@ -72,7 +78,8 @@ pub fn fate(phase: Phase, seed: u64, call: u64, arrival: u64) -> Fate {
         Phase::Healthy | Phase::Recovery => answer,
         Phase::Errors if dice.random_bool(0.2) => Fate::Fail { worked: dice.random_bool(0.5) },
         Phase::Resets if dice.random_bool(0.15) => Fate::WorkAndReset,
-        Phase::Throttled if dice.random_bool(0.15) => Fate::Throttle,
+        // The quota is used up for a while, and then it is back.
+        Phase::Throttled if share < 0.4 && dice.random_bool(0.4) => Fate::Throttle,
         // It does answer, but nobody waits that long.
         Phase::Slow if dice.random_bool(0.1) => Fate::Answer(ATTEMPT * 2),
         Phase::Outage => Fate::Gone,

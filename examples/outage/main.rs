@@ -6,7 +6,7 @@
 use std::{
     fs,
     io::{self, ErrorKind, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
 };
@@ -22,7 +22,7 @@ mod server;
 mod table;
 
 /// A bad day on screen: no retries, a naive loop, and redial, against the same failing server.
-#[derive(Clone, Copy, Parser)]
+#[derive(Parser)]
 struct Options {
     /// What happens to which call; the same seed is the same day.
     #[arg(long, default_value_t = 7)]
@@ -36,9 +36,10 @@ struct Options {
     /// Print the figures as one JSON object, and nothing else.
     #[arg(long)]
     json: bool,
+    /// Where the picture goes.
+    #[arg(long, default_value = "target/outage.svg")]
+    svg: PathBuf,
 }
-
-const PICTURE: &str = "target/outage.svg";
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -65,8 +66,9 @@ async fn live(options: Options) -> Result<ExitCode, BoxError> {
         return Ok(ExitCode::SUCCESS);
     }
     print(&table::text(&day)?)?;
-    save(&day, Path::new(PICTURE)).map_err(|error| format!("{PICTURE} cannot be written: {error}"))?;
-    print(&format!("\nThe picture is in {PICTURE}.\n"))?;
+    let file = options.svg.display();
+    save(&day, &options.svg).map_err(|error| format!("{file} cannot be written: {error}"))?;
+    print(&format!("\nThe picture is in {file}.\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 

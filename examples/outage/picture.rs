@@ -43,7 +43,7 @@ pub fn draw(day: &Day, path: &Path) -> Result<(), BoxError> {
     panel(&lower, day, "requests sent each second", most * 1.2, false, rate)?;
     let writes = day.clients.iter().map(|client| format!("{} {}", label(client.name), client.duplicate_writes));
     let writes = format!("writes carried out twice:   {}", writes.collect::<Vec<_>>().join(",   "));
-    foot.draw(&Text::new(writes, (55, 4), TextStyle::from((FONT, 15)).color(&RGBColor(40, 40, 40))))?;
+    foot.draw(&Text::new(writes, (55, 2), TextStyle::from((FONT, 17)).color(&BLACK)))?;
     root.present()?;
     Ok(())
 }
@@ -91,9 +91,17 @@ where
             let at = (index as f64 + 0.5) * day.step.as_secs_f64();
             (at, value(moment))
         });
-        let line = LineSeries::new(points, ShapeStyle::from(&colour).stroke_width(stroke));
-        chart.draw_series(line)?.label(label(client.name)).legend(move |(x, y)| {
-            PathElement::new([(x, y), (x + 22, y)], ShapeStyle::from(&colour).stroke_width(stroke))
+        let style = ShapeStyle::from(&colour).stroke_width(stroke);
+        let series = match client.name {
+            // Dashed: it lies under the others for long stretches.
+            "none" => chart.draw_series(DashedLineSeries::new(points, 6, 4, style))?,
+            _ => chart.draw_series(LineSeries::new(points, style))?,
+        };
+        let gap = if client.name == "none" { 9 } else { 0 };
+        series.label(label(client.name)).legend(move |(x, y)| {
+            let half = (22 - gap) / 2;
+            let dash = |from: i32, to: i32| PathElement::new([(x + from, y), (x + to, y)], style);
+            EmptyElement::at((0, 0)) + dash(0, half) + dash(half + gap, 22)
         });
     }
     if legend {

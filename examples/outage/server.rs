@@ -20,7 +20,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use crate::day::{Fate, Phase, fate};
+use crate::day::{Fate, Phase, fate, share};
 
 /// Which call a request belongs to.
 pub const CALL: &str = "x-call";
@@ -109,7 +109,7 @@ impl Server {
             }
         };
         let answer = |status| Response::builder().status(status).header("server", "a bad day");
-        let response = match fate(self.phase(), self.seed, call, arrival) {
+        let response = match fate(self.phase(), share(self.start.elapsed(), self.day), self.seed, call, arrival) {
             Fate::Answer(after) => {
                 work();
                 sleep(after).await;

@@ -1,13 +1,12 @@
 //! The errors of hyper-util's client and of hyper: what it says itself, and what lies beneath.
 
 use std::error::Error;
-use std::fmt::{self, Write as _};
 use std::io;
 
 use hyper_util::client::legacy;
 
 use super::chain::{Link, Links, peek};
-use super::{Fault, FaultKind, connect, stream, system, tls};
+use super::{Fault, FaultKind, connect, shown::shows, stream, system, tls};
 
 /// The outer `None` is "not the client's error"; the inner, "it says nothing itself, look beneath".
 pub(super) fn read(link: Link<'_>, beneath: &Links<'_>, body_polled: bool) -> Option<Option<Fault>> {
@@ -96,32 +95,8 @@ fn by_the_caller(error: &hyper::Error) -> Fault {
     Fault::of(FaultKind::Protocol).permanently()
 }
 
-/// The one place that reads a representation: hyper reports a lost connection task as the user's error and has no
-/// predicate for it. Should the variant be renamed, `is_user` is taken at its word and the fault is permanent: too
-/// careful, but never sent twice.
+/// hyper reports a lost connection task as the user's error and has no predicate for it. Should the variant be renamed,
+/// `is_user` is taken at its word and the fault is permanent: too careful, but never sent twice.
 fn is_task_gone(error: &hyper::Error) -> bool {
-    let mut shown = Prefix("hyper::Error(User(DispatchGone)");
-    // Stops itself with an error as soon as it knows, and so never formats the cause.
-    let _ = write!(shown, "{error:?}");
-    shown.0.is_empty()
-}
-
-/// What is still to be matched; the formatting ends at the first difference, or with the match.
-struct Prefix(&'static str);
-
-impl fmt::Write for Prefix {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let length = text.len().min(self.0.len());
-        match self.0.strip_prefix(text.get(..length).ok_or(fmt::Error)?) {
-            Some(rest) if !rest.is_empty() => {
-                self.0 = rest;
-                Ok(())
-            }
-            Some(rest) => {
-                self.0 = rest;
-                Err(fmt::Error)
-            }
-            None => Err(fmt::Error),
-        }
-    }
+    shows(error, "hyper::Error(User(DispatchGone)")
 }

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use hyper_util::client::legacy::{self, connect::HttpConnector};
 
 use super::chain::{Link, Links, peek};
-use super::{Fault, FaultKind, system, tls};
+use super::{Fault, FaultKind, shown::shows, system, tls};
 
 /// The error of hyper-util's connector. Its module is private, its type is not.
 type ConnectError = <HttpConnector as tower_service::Service<http::Uri>>::Error;
@@ -44,6 +44,11 @@ fn judge(mut links: Links<'_>) -> Fault {
                 ErrorKind::Other | ErrorKind::InvalidInput | ErrorKind::Unsupported => {}
                 _ => return Fault::of(FaultKind::Connect),
             }
+        }
+        // Several calls waited for one HTTP/2 connection, and it failed for the one that made it: the others are told this
+        // and no more. Should the variant be renamed, they are judged permanent, as they would be without this.
+        if shows(link, "CheckoutNoLongerWanted") {
+            return Fault::of(FaultKind::Connect);
         }
         if peek::<legacy::Error>(link).is_some_and(|error| !error.is_connect()) {
             return Fault::of(FaultKind::Connect);

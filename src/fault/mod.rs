@@ -44,6 +44,8 @@ mod client;
 #[cfg(feature = "hyper")]
 mod connect;
 #[cfg(feature = "hyper")]
+mod shown;
+#[cfg(feature = "hyper")]
 mod stream;
 
 #[cfg(test)]

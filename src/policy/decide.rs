@@ -100,7 +100,7 @@ impl Situation<'_> {
             None => own,
         };
         let held = self.hold.filter(|hold| *hold > own_or_told);
-        let wait = held.map_or(own_or_told, |hold| operation.release(hold, left, &mut dice));
+        let wait = held.map_or(own_or_told, |hold| operation.release(Duration::ZERO, hold, left, &mut dice));
         // The budget, last: what is refused for another reason costs nothing.
         let free = self.reach == Reach::NotSent && !self.calm && !self.free_used;
         let charge = if free {

@@ -185,9 +185,10 @@ impl Operation {
     }
 
     /// The wait of a call that is held by what another was told. Many may be held until the same instant, those who
-    /// came last with next to no time to wait, so the release has a width of its own, under any backoff.
-    pub(crate) fn release(&self, hold: Duration, left: Duration, dice: &mut Dice) -> Duration {
-        let width = self.backoff.get_initial().max(hold / 5).min(left.saturating_sub(hold) / 2);
+    /// came last with next to no time to wait, and those who came first again and again: so the release has a width of
+    /// its own, under any backoff, and the wider the longer a call was held.
+    pub(crate) fn release(&self, waited: Duration, hold: Duration, left: Duration, dice: &mut Dice) -> Duration {
+        let width = self.backoff.get_initial().max((waited + hold) / 5).min(left.saturating_sub(hold) / 2);
         hold + width.mul_f64(dice.next_u32() as f64 / f64::from(u32::MAX))
     }
 }

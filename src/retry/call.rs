@@ -72,14 +72,16 @@ impl<B: Replay> Call<B> {
         if hold >= left || hold > operation.longest_server_wait {
             return Err(self.give_up(now, Error::held(), Class::Transient, StopReason::WaitTooLong, Some(hold)));
         }
-        let wait = operation.release(hold, left, &mut operation.dice());
         let trail = self.trail.get_or_insert_default();
-        match trail.attempts.last_mut() {
-            Some(last) => {
-                last.wait = last.wait.map(|waited| waited + wait);
-                last.held = true;
-            }
-            None => trail.first_held = Some(trail.first_held.unwrap_or_default() + wait),
+        let (before, held) = match trail.attempts.last_mut() {
+            Some(last) => (&mut last.wait, Some(&mut last.held)),
+            None => (&mut trail.first_held, None),
+        };
+        let waited = before.unwrap_or_default();
+        let wait = operation.release(waited, hold, left, &mut operation.dice());
+        *before = Some(waited + wait);
+        if let Some(held) = held {
+            *held = true;
         }
         Ok(Some(later(now, wait)))
     }

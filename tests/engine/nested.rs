@@ -32,9 +32,9 @@ async fn a_proof_of_the_last_attempt_is_none_for_those_before() {
 #[tokio::test(start_paused = true)]
 async fn what_a_handlers_own_call_proves_says_nothing_of_the_handler() {
     // None of its attempts was sent; but the handler may have done anything before it called.
-    let script = Script::new(std::iter::repeat_n(fail(Failure::Unsent), 2));
+    let script = Script::new(std::iter::repeat_n(fail(Failure::Unsent), 3));
     let error = through_a_handler(script.clone(), 2).await;
-    assert_eq!((error.stop(), script.count()), (Some(StopReason::NoEvidence), 2));
+    assert_eq!((error.stop(), script.count()), (Some(StopReason::NoEvidence), 3));
 }
 
 #[tokio::test(start_paused = true)]

@@ -199,3 +199,45 @@ impl tower_service::Service<Name> for Nowhere {
         future::ready(Ok(Vec::new().into_iter()))
     }
 }
+
+/// Several calls share one HTTP/2 connection that cannot be made: the one that makes it is told why, the others only
+/// that it was not. None of them was sent, and none of them is final.
+#[tokio::test]
+async fn a_shared_connection_that_fails_is_worth_another_try_for_all_who_waited() {
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let open = std::sync::Arc::clone(&gate);
+    let connector = tower::service_fn(move |_: http::Uri| {
+        let open = std::sync::Arc::clone(&open);
+        Box::pin(async move {
+            let _ = open.acquire().await;
+            Err::<hyper_util::rt::TokioIo<tokio::net::TcpStream>, _>(std::io::Error::from_raw_os_error(111))
+        })
+    });
+    let client = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new())
+        .http2_only(true)
+        .build::<_, http_body_util::Full<bytes::Bytes>>(connector);
+    let calls: Vec<_> = (0..4)
+        .map(|_| {
+            let request = http::Request::post("http://nobody.example/").body(http_body_util::Full::default()).unwrap();
+            tokio::spawn(client.request(request))
+        })
+        .collect();
+    // All wait for the same connection before it fails.
+    tokio::task::yield_now().await;
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    gate.add_permits(1000);
+    let mut told_why = 0;
+    for call in calls {
+        let error = call.await.unwrap().unwrap_err();
+        let fault = redial::Fault::read(&error);
+        assert_eq!(
+            (fault.kind(), fault.is_unsent(), fault.is_permanent()),
+            (redial::FaultKind::Connect, true, false),
+            "{}",
+            crate::scene::chain(&error)
+        );
+        let source = std::error::Error::source(&error).expect("a connect error with its cause");
+        told_why += usize::from(source.downcast_ref::<std::io::Error>().is_some());
+    }
+    assert!((1..4).contains(&told_why), "{told_why} of 4 were told why: the others were not tested");
+}

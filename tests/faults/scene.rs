@@ -98,7 +98,7 @@ pub fn words(fault: Fault) -> String {
 }
 
 /// The links of an error, one a line.
-fn chain(error: &(dyn Error + 'static)) -> String {
+pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     let mut next = Some(error);
     while let Some(link) = next {
