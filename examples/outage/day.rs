@@ -79,7 +79,7 @@ pub fn fate(phase: Phase, share: f64, seed: u64, call: u64, arrival: u64) -> Fat
         Phase::Errors if dice.random_bool(0.2) => Fate::Fail { worked: dice.random_bool(0.5) },
         Phase::Resets if dice.random_bool(0.15) => Fate::WorkAndReset,
         // The quota is used up for a while, and then it is back.
-        Phase::Throttled if share < 0.4 && dice.random_bool(0.4) => Fate::Throttle,
+        Phase::Throttled if share < 0.5 && dice.random_bool(0.15) => Fate::Throttle,
         // It does answer, but nobody waits that long.
         Phase::Slow if dice.random_bool(0.1) => Fate::Answer(ATTEMPT * 2),
         Phase::Outage => Fate::Gone,
