@@ -147,6 +147,12 @@ impl Error {
         self
     }
 
+    #[cfg(feature = "testing")]
+    pub(crate) fn with_report(mut self, report: CallReport) -> Self {
+        self.0.report = Some(report);
+        self
+    }
+
     /// A stacked retry layer handed it on. A report that is there already says more.
     pub(crate) fn sent_once(mut self, report: CallReport) -> Self {
         self.0.report.get_or_insert(report);

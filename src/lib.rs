@@ -10,6 +10,8 @@ mod observe;
 pub mod policy;
 mod redact;
 pub mod retry;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod timeout;
 
 pub use deadline::Deadline;

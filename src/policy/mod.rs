@@ -21,7 +21,7 @@ mod outcome;
 mod plan;
 mod query;
 mod retry_after;
-mod routes;
+pub(crate) mod routes;
 mod rules;
 mod standard;
 mod stop;

@@ -17,7 +17,7 @@ use crate::{observe, redact::Redacted};
 use pattern::{Authority, Route};
 use table::Table;
 
-mod pattern;
+pub(crate) mod pattern;
 mod table;
 
 /// Picks a policy by host, method and path; a request that no route matches gets the default, which never repeats.

@@ -50,6 +50,13 @@ impl CallReport {
         CallReport(Arc::new(inner))
     }
 
+    #[cfg(feature = "testing")]
+    pub(crate) fn of_test(attempts: Vec<AttemptReport>, stop: Option<StopReason>, at: Option<SystemTime>) -> Self {
+        let elapsed = attempts.last().map_or(Duration::ZERO, |last| last.started + last.duration);
+        let unknown = attempts.iter().any(|attempt| attempt.reach == Reach::Unknown);
+        Self::new(Inner { attempts, elapsed, stop, retry_at: at, unknown, stacked: false, first_held: None })
+    }
+
     /// Every attempt, the first one first. Empty where nothing was sent.
     pub fn attempts(&self) -> &[AttemptReport] {
         &self.0.attempts

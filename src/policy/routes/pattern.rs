@@ -6,7 +6,7 @@ use http::Method;
 
 /// Which hosts a route is for.
 #[derive(Clone, Debug)]
-pub(super) enum Authority {
+pub(crate) enum Authority {
     HostPort(String, u16),
     Host(String),
     /// Everything that ends with this, dot included.
@@ -74,7 +74,7 @@ pub(super) fn normal(host: &str) -> Cow<'_, str> {
 }
 
 /// `host:port`, or a host alone; an IPv6 address keeps its brackets.
-pub(super) fn split_port(authority: &str) -> (&str, Option<u16>) {
+pub(crate) fn split_port(authority: &str) -> (&str, Option<u16>) {
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {
             match port.parse() {
@@ -88,7 +88,7 @@ pub(super) fn split_port(authority: &str) -> (&str, Option<u16>) {
 
 /// One segment of a path pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Segment {
+pub(crate) enum Segment {
     Literal(String),
     /// A parameter with something literal before or after it.
     Partly {
@@ -127,14 +127,14 @@ impl Segment {
 const SEGMENTS: usize = 64;
 
 /// A route, read.
-pub(super) struct Route {
-    pub(super) authority: Authority,
-    pub(super) method: Option<Method>,
-    pub(super) path: Vec<Segment>,
+pub(crate) struct Route {
+    pub(crate) authority: Authority,
+    pub(crate) method: Option<Method>,
+    pub(crate) path: Vec<Segment>,
 }
 
 impl Route {
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut parts: Vec<&str> = text.split_whitespace().collect();
         let path = parts.pop().filter(|path| path.starts_with('/')).ok_or("does not end with a /path")?;
         if path.contains(['?', '#']) {
