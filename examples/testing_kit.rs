@@ -1,4 +1,5 @@
-//! The kit for tests: a scripted server and a scripted service, and what they then know. Needs nothing.
+//! The kit for tests: a scripted server and a scripted service, and what they then know. Needs nothing but the
+//! feature: `cargo run --features testing --example testing_kit`.
 
 use std::{error::Error, time::Duration};
 

@@ -78,7 +78,22 @@ const EXAMPLES: &[Example] = &[
             "unmatched: 1",
         ],
     ),
+    (
+        "testing_kit",
+        &[],
+        &[
+            "over sockets: 200 OK after 3 attempts",
+            "  1. PUT /orders/7?draft=1, the whole body: true",
+            "  2. PUT /orders/7?draft=1, the whole body: true",
+            "  3. PUT /orders/7?draft=1, the whole body: true",
+            "without sockets: 429 Too Many Requests after 1 request",
+            "  failed: no-evidence",
+        ],
+    ),
 ];
+
+/// Examples that need a feature.
+const FEATURES: &[(&str, &str)] = &[("testing_kit", "testing")];
 
 #[test]
 fn every_example_runs_and_shows_its_point() {
@@ -113,10 +128,11 @@ fn names() -> Vec<String> {
 }
 
 fn run(name: &str, arguments: &[&str]) -> Output {
+    let features = FEATURES.iter().find(|(listed, _)| *listed == name).map_or("", |(_, features)| features);
     let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
     Command::new(cargo)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(["run", "--quiet", "--example", name, "--"])
+        .args(["run", "--quiet", "--features", features, "--example", name, "--"])
         .args(arguments)
         .output()
         .expect("cargo")

@@ -19,7 +19,7 @@ use super::{
 use crate::BoxError;
 
 /// The body of a [`ScriptService`](super::ScriptService)'s answer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ReplyBody {
     parts: VecDeque<Part>,
     trailers: Option<HeaderMap>,
@@ -30,6 +30,10 @@ pub struct ReplyBody {
 }
 
 impl ReplyBody {
+    pub(super) fn none() -> Self {
+        ReplyBody { parts: VecDeque::new(), trailers: None, left: Some(0), pause: None, failed: false }
+    }
+
     pub(super) fn of(answer: &Answer) -> Self {
         let mut parts: VecDeque<_> = answer.parts.iter().cloned().collect();
         let declared = answer.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());

@@ -242,7 +242,7 @@ async fn read<B: Body>(mut body: Pin<&mut B>, arrival: &mut Arrival) -> Result<(
 
 fn respond(answer: &Answer, method: &Method) -> Response<ReplyBody> {
     let bodiless = method == Method::HEAD || bodiless(answer.status);
-    let mut response = Response::new(if bodiless { ReplyBody::default() } else { ReplyBody::of(answer) });
+    let mut response = Response::new(if bodiless { ReplyBody::none() } else { ReplyBody::of(answer) });
     *response.status_mut() = answer.status;
     *response.headers_mut() = answer.headers.clone();
     if let Framing::Length(length) = Framing::of(answer) {
