@@ -9,7 +9,7 @@ use tokio::{io::AsyncWriteExt, net::TcpStream};
 use super::{
     http1_read::Reader,
     record::Record,
-    reply::{Answer, Part, Reply, What},
+    reply::{Answer, Part, Reply, Then, What},
     script::Player,
     server,
 };
@@ -56,9 +56,13 @@ impl Connection {
             if reply.early {
                 self.reader.body(&head.headers, &mut arrival).await?;
             }
-            if reply.close_on_reuse {
-                self.reader.something().await?;
-                return Ok(Flow::Close);
+            match reply.then {
+                Then::Open => {}
+                Then::Close => return Ok(Flow::Close),
+                Then::CloseOnReuse => {
+                    self.reader.something().await?;
+                    return Ok(Flow::Close);
+                }
             }
         }
     }

@@ -17,7 +17,7 @@ use tokio::{
 use super::{
     http1::{Framing, bodiless},
     record::{Arrival, Record},
-    reply::{Answer, Part, Reply, What},
+    reply::{Answer, Part, Reply, Then, What},
     script::Player,
     server,
     wire::{Wire, frame},
@@ -79,7 +79,7 @@ async fn serve(
                     record.change(|seen| seen.surplus += 1);
                     return Ok(End::Close);
                 };
-                close_on_reuse = reply.close_on_reuse;
+                close_on_reuse = reply.then == Then::CloseOnReuse;
                 let id = respond.stream_id().as_u32();
                 let stream = Stream { id, reply, head, arrival, orders: orders.clone() };
                 streams.spawn(async move {
@@ -126,7 +126,10 @@ impl Stream {
         if early {
             self.read(&mut body).await?;
         }
-        Ok(())
+        match self.reply.then {
+            Then::Close => self.end(Order::Close).await,
+            Then::Open | Then::CloseOnReuse => Ok(()),
+        }
     }
 
     async fn read(&mut self, body: &mut RecvStream) -> Step {

@@ -28,7 +28,15 @@ pub struct Reply {
     pub(super) after: Duration,
     pub(super) early: bool,
     pub(super) goaway: Option<(LastStream, Reason)>,
-    pub(super) close_on_reuse: bool,
+    pub(super) then: Then,
+}
+
+/// What becomes of the connection after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    Open,
+    Close,
+    CloseOnReuse,
 }
 
 #[derive(Clone, Debug)]
@@ -73,7 +81,7 @@ impl fmt::Debug for MakeError {
 
 impl Reply {
     const fn of(what: What) -> Self {
-        Reply { what, after: Duration::ZERO, early: false, goaway: None, close_on_reuse: false }
+        Reply { what, after: Duration::ZERO, early: false, goaway: None, then: Then::Open }
     }
 
     /// An answer with this status and no body.
@@ -248,10 +256,18 @@ impl Reply {
         self
     }
 
+    /// After this answer the connection closes in order, without having been announced: as a server does that has kept
+    /// it for long enough. The client sees nothing of it, unless it uses the connection at that very moment. A
+    /// [`service`](super::service) knows nothing of it.
+    pub const fn close_after(mut self) -> Self {
+        self.then = Then::Close;
+        self
+    }
+
     /// After this answer the connection stays open until it is used again, and closes at that moment. The second
     /// request is lost: neither recorded nor answered by the script. Its client sees `closed`, of unknown outcome.
     pub const fn close_on_reuse(mut self) -> Self {
-        self.close_on_reuse = true;
+        self.then = Then::CloseOnReuse;
         self
     }
 

@@ -19,7 +19,7 @@ use super::{
     http1::{Framing, bodiless},
     mint,
     record::{Arrival, Record},
-    reply::{Answer, Reply, What},
+    reply::{Answer, Reply, Then, What},
     script::{Player, Readiness, Script},
     wire::frame,
 };
@@ -212,7 +212,7 @@ where
     let end = match &reply.what {
         _ if left_out => over_http2(&[]),
         What::Answer(answer) => {
-            *reused.lock().unwrap_or_else(PoisonError::into_inner) = reply.close_on_reuse;
+            *reused.lock().unwrap_or_else(PoisonError::into_inner) = reply.then == Then::CloseOnReuse;
             Ok(respond(answer, &method))
         }
         What::Stall => pending().await,

@@ -121,6 +121,21 @@ async fn keep_alive_closes_at_the_moment_of_reuse() {
     service.seen().sent(2);
 }
 
+/// Closed while nobody uses it: the client takes another connection, and sees nothing.
+#[tokio::test]
+async fn keep_alive_closes_while_idle() {
+    for http2 in [false, true] {
+        let server = play(http2, Reply::ok("whole").close_after());
+        let client = client(http2);
+        for served in 1..=3 {
+            assert_eq!(soon(async { outcome(client.request(post(&server.url("/x"))).await).await }).await, OK);
+            // The client's own close ends the connection: by then it has noticed.
+            server.until(|seen| (seen.connections, seen.ended) == (served, served)).await;
+        }
+        server.seen().sent(3);
+    }
+}
+
 /// A graceful shutdown: what is on its way ends well, and what follows goes elsewhere.
 #[tokio::test]
 async fn after_a_graceful_goaway_comes_a_new_connection() {
