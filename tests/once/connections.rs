@@ -13,35 +13,30 @@ use std::{
 
 use bytes::Bytes;
 use http::{Method, Uri};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use redial::{AttemptBody, BoxError, RetryLayer, StopReason};
+use redial::{
+    AttemptBody, BoxError, RetryLayer, StopReason,
+    testing::{self, Reply},
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower::{Layer, Service, service_fn};
 
 use super::{End, call, order, post};
 use crate::{
-    common::{
-        Server,
-        raw_h1::{self, Act, answer},
-        raw_h2::{self, Script, reason},
-    },
-    support::{
-        Wire, bodies, client, nobody, noise, policy, request,
-        site::{self, Site},
-    },
+    common::Server,
+    support::{Wire, bodies, client, noise, policy, request},
 };
 
 /// The first connection is not made, the next one is: refused, or not made in time.
 #[tokio::test]
 async fn c044_what_failed_to_connect_is_sent_again() {
     for refused in [true, false] {
-        let server = raw_h1::start(vec![vec![Act::Request, answer(200, "")]]).await;
-        let nobody = nobody();
-        let closed: Uri = format!("http://{}/", nobody.local_addr().unwrap()).parse().unwrap();
+        let (server, nobody) = (testing::Server::http1(Reply::ok("")), testing::Server::refusing());
+        let closed: Uri = nobody.url("/").parse().unwrap();
         let connects = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&connects);
         let connector = service_fn(move |uri: Uri| {
@@ -56,8 +51,9 @@ async fn c044_what_failed_to_connect_is_sent_again() {
         });
         let inner: Client<_, AttemptBody<Full<Bytes>>> = Client::builder(TokioExecutor::new()).build(connector);
         let client = RetryLayer::new(policy().build().unwrap()).layer(inner);
-        assert_eq!(call(&client, post(&server.url("http"))).await, End::ok(2), "refused: {refused}");
-        assert_eq!((connects.load(Ordering::Relaxed), server.seen().requests), (2, 1), "refused: {refused}");
+        assert_eq!(call(&client, post(&server.url("/x"))).await, End::ok(2), "refused: {refused}");
+        server.seen().sent(1);
+        assert_eq!(connects.load(Ordering::Relaxed), 2, "refused: {refused}");
     }
 }
 
@@ -94,9 +90,10 @@ async fn c104_requests_that_race_the_servers_keep_alive() {
 
 #[tokio::test]
 async fn c106_a_fresh_connection_that_closes_proves_nothing() {
-    let server = raw_h1::start(vec![vec![Act::Request, Act::Close]]).await;
-    let end = call(&client(Wire::Http1), post(&server.url("http"))).await;
-    assert_eq!((server.seen().requests, end), (1, End::failed(1, StopReason::NoEvidence)));
+    let server = testing::Server::http1(Reply::close());
+    let end = call(&client(Wire::Http1), post(&server.url("/x"))).await;
+    server.seen().sent(1);
+    assert_eq!(end, End::failed(1, StopReason::NoEvidence));
 }
 
 /// A server outside this runtime: its first connection closes while the client's tasks stand still.
@@ -159,35 +156,27 @@ async fn c106_a_reused_connection_that_was_never_written_to() {
 
 #[tokio::test]
 async fn c110_a_refused_stream_is_sent_again() {
-    use raw_h2::Act::{Answer, Body, Reset};
-    let refused = || vec![Reset(reason::REFUSED_STREAM)];
-    let server = raw_h2::start(vec![Script::on([refused(), vec![Body, Answer(200, "")]])]).await;
-    assert_eq!(call(&client(Wire::Http2), post(&server.url("http"))).await, End::ok(2));
-    assert_eq!(server.seen().requests, 2);
+    let refused = || Reply::refused_stream().early();
+    let server = testing::Server::http2([refused(), Reply::ok("")]);
+    assert_eq!(call(&client(Wire::Http2), post(&server.url("/x"))).await, End::ok(2));
+    server.seen().sent(2);
 
     // Always: the attempts bound it.
-    let server = raw_h2::start(vec![Script::on([refused(), refused(), refused(), refused()])]).await;
-    let end = call(&client(Wire::Http2), post(&server.url("http"))).await;
-    assert_eq!((server.seen().requests, end), (3, End::failed(3, StopReason::Attempts)));
+    let server = testing::Server::http2(refused());
+    let end = call(&client(Wire::Http2), post(&server.url("/x"))).await;
+    server.seen().sent(3);
+    assert_eq!(end, End::failed(3, StopReason::Attempts));
 }
 
 /// A stream is repeated from its tape; one that has outgrown it is not, though nothing was done.
 #[tokio::test]
 async fn c110_a_refused_upload_that_streams() {
     for (length, expected) in [(10_000, End::ok(2)), (100_000, End::failed(1, StopReason::BodyTooLarge))] {
-        let site = Site::start(Wire::Http2, |number, mut request, log| async move {
-            if number > 1 {
-                log.read(number, request).await;
-                return Ok(site::answer(200, ""));
-            }
-            while request.body_mut().frame().await.transpose()?.is_some() {}
-            Err(h2::Error::from(h2::Reason::REFUSED_STREAM).into())
-        })
-        .await;
+        let server = testing::Server::http2([Reply::refused_stream(), Reply::ok("")]);
         let bytes = noise(length);
-        let request = request(Method::POST, &site.url(), bodies::streaming(bodies::chunked(&bytes, 1000)));
+        let request = request(Method::POST, &server.url("/x"), bodies::streaming(bodies::chunked(&bytes, 1000)));
         assert_eq!(call(&client(Wire::Http2), request).await, expected, "{length}");
-        assert!(site.seen().arrivals.iter().all(|arrival| arrival.body == site::whole(&bytes)), "{length}");
-        assert_eq!(site.seen().started, expected.attempts, "{length}");
+        let seen = server.seen();
+        assert!(seen.sent(expected.attempts).requests.iter().all(|request| request.body.is(&bytes)), "{length}");
     }
 }

@@ -3,16 +3,13 @@
 use std::{fmt::Write, time::Duration};
 
 use http::Method;
-use redial::{StopReason, Timeouts};
-
-use super::{End, call, keyed, order};
-use crate::{
-    common::{
-        Server, raw_h1,
-        raw_h2::{self, Script, reason},
-    },
-    support::{Wire, client_with, nobody, policy, policy_within},
+use redial::{
+    StopReason, Timeouts,
+    testing::{LastStream, Reason, Reply, Server},
 };
+
+use super::{End, call, keyed, order, play};
+use crate::support::{Wire, client_with, policy, policy_within};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
@@ -74,36 +71,21 @@ impl Fault {
         matches!(self, ClosedOnAReusedConnection | ClosedWhileIdle)
     }
 
-    async fn server(self) -> Server {
-        use raw_h1::{Act::*, answer, start};
-        match self {
-            // Nobody asks it.
-            Refused => start(vec![]).await,
-            ResetBeforeTheAnswer => start(vec![vec![Request, Reset]]).await,
-            ClosedBeforeTheAnswer => start(vec![vec![Request, Close]]).await,
-            ClosedOnAReusedConnection => {
-                let first = vec![Request, answer(200, ""), Request, Close];
-                start(vec![first, vec![Request, answer(200, "")]]).await
-            }
-            ClosedWhileIdle => {
-                let first = vec![Request, answer(200, ""), Close];
-                start(vec![first, vec![Request, answer(200, "")]]).await
-            }
-            Unavailable => start(vec![(0..3).flat_map(|_| [Request, answer(503, "")]).collect()]).await,
-            Silence => start(vec![vec![]]).await,
-            StreamRefused | StreamCancelled | LeftOutByGoaway | ConnectionClosed => raw_h2::start(self.scripts()).await,
-        }
-    }
-
-    fn scripts(self) -> Vec<Script> {
-        use raw_h2::Act::*;
-        let answered = || vec![Body, Answer(200, "")];
-        match self {
-            StreamRefused => vec![Script::on([vec![Reset(reason::REFUSED_STREAM)], answered()])],
-            StreamCancelled => vec![Script::on([(); 3].map(|()| vec![Body, Reset(reason::CANCEL)]))],
-            LeftOutByGoaway => vec![Script::on([vec![Body, Goaway(0, reason::NO_ERROR)]]), Script::on([answered()])],
-            _ => vec![Script::on([vec![Body, Close]])],
-        }
+    fn server(self) -> Server {
+        let answer = || Reply::status(200);
+        let script = match self {
+            Refused => return Server::refusing(),
+            ResetBeforeTheAnswer => vec![Reply::reset()],
+            ClosedBeforeTheAnswer | ConnectionClosed => vec![Reply::close()],
+            ClosedOnAReusedConnection => vec![answer(), Reply::close(), answer()],
+            ClosedWhileIdle => vec![answer().close_after(), answer()],
+            Unavailable => vec![Reply::status(503)],
+            Silence => vec![Reply::stall()],
+            StreamRefused => vec![Reply::refused_stream().early(), answer()],
+            StreamCancelled => vec![Reply::reset_stream(Reason::Cancel)],
+            LeftOutByGoaway => vec![Reply::stall().with_goaway(LastStream::Before, Reason::NoError), answer()],
+        };
+        play(self.wire(), script)
     }
 
     /// What a request without evidence comes to, and one with it: requests at the server, and the end of the call.
@@ -126,17 +108,13 @@ impl Fault {
 
     /// What the server counts, and how the call ended.
     async fn meet(self, method: Method, key: Option<&'static str>) -> (usize, End) {
-        let server = self.server().await;
+        let server = self.server();
         let policy = match self {
             Silence => policy_within(Timeouts { attempt: Duration::from_millis(300), total: Duration::from_secs(15) }),
             _ => policy(),
         };
         let client = client_with(self.wire(), policy);
-        let nobody = nobody();
-        let url = match self {
-            Refused => format!("http://{}/x", nobody.local_addr().unwrap()),
-            _ => server.url("http"),
-        };
+        let url = server.url("/x");
         if self.is_reused() {
             assert_eq!(call(&client, order(Method::GET, &url)).await, End::ok(1));
         }
@@ -144,14 +122,14 @@ impl Fault {
             // The server has seen the client's end, too.
             server.until(|seen| seen.ended == 1).await;
         }
-        let before = server.seen();
+        let before = server.seen().requests.len();
         let request = order(method, &url);
         let request = match key {
             Some(key) => keyed(request, key),
             None => request,
         };
         let end = call(&client, request).await;
-        (server.seen().requests - before.requests, end)
+        (server.seen().requests.len() - before, end)
     }
 }
 

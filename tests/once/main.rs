@@ -16,10 +16,20 @@ mod lost;
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::Full;
-use redial::{CallReport, StopReason};
+use redial::{
+    CallReport, StopReason,
+    testing::{Script, Server},
+};
 use tower::{Service, ServiceExt};
 
-use crate::support::{request, soon};
+use crate::support::{Wire, request, soon};
+
+fn play(wire: Wire, script: impl Into<Script>) -> Server {
+    match wire {
+        Wire::Http1 => Server::http1(script),
+        Wire::Http2 => Server::http2(script),
+    }
+}
 
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
