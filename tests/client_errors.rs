@@ -6,14 +6,15 @@ mod support;
 use std::{error::Error as StdError, fmt, io, time::Duration};
 
 use bytes::Bytes;
-use common::raw_h1::{self, Act};
 use http::{Method, Request, Response};
 use http_body_util::{Empty, Full};
 use hyper::body::Incoming;
 use redial::{
-    AttemptTimedOut, BoxError, Error, RetryLayer, StopReason, Timeouts, Transient, policy::StandardPolicyBuilder,
+    AttemptTimedOut, BoxError, Error, RetryLayer, StopReason, Timeouts, Transient,
+    policy::StandardPolicyBuilder,
+    testing::{Reason, Reply, Server},
 };
-use support::{Wire, bodies, client_with, nobody, policy, policy_within, put, request, soon};
+use support::{Wire, bodies, client_with, policy, policy_within, put, request, soon};
 use tower::{Layer, ServiceExt, service_fn};
 
 /// With a password, and a key in the query.
@@ -59,10 +60,10 @@ fn is_one_line_without_secrets(error: &Error, cause: &str) {
 
 #[tokio::test]
 async fn a_refused_connection_is_a_connect_error_after_any_number_of_attempts() {
-    let nobody = nobody();
+    let nobody = Server::refusing();
     for wire in support::WIRES {
         for attempts in [1, 3] {
-            let error = fails_over(wire, policy().attempts(attempts), &secret_url(nobody.local_addr().unwrap())).await;
+            let error = fails_over(wire, policy().attempts(attempts), &secret_url(nobody.addr())).await;
             assert!(error.is_connect() && !error.is_timeout() && error.is_exhausted(), "{error:?}");
             assert_eq!(made(&error), attempts as usize);
             // The client's own error is there; nothing of HTTP had begun.
@@ -76,14 +77,14 @@ async fn a_refused_connection_is_a_connect_error_after_any_number_of_attempts() 
 
 /// Its number differs between systems.
 fn refused() -> i32 {
-    let nobody = nobody();
-    std::net::TcpStream::connect(nobody.local_addr().unwrap()).unwrap_err().raw_os_error().unwrap()
+    let nobody = Server::refusing();
+    std::net::TcpStream::connect(nobody.addr()).unwrap_err().raw_os_error().unwrap()
 }
 
 #[tokio::test]
 async fn a_silent_server_is_a_timeout_after_any_number_of_attempts() {
     for attempts in [1, 3] {
-        let server = raw_h1::start(vec![vec![]]).await;
+        let server = Server::silent();
         let timeouts = Timeouts { attempt: Duration::from_millis(100), total: Duration::from_secs(20) };
         let error = fails(policy_within(timeouts).attempts(attempts), &secret_url(server.addr())).await;
         assert!(error.is_timeout() && !error.is_connect() && error.is_exhausted(), "{error:?}");
@@ -99,7 +100,7 @@ async fn a_silent_server_is_a_timeout_after_any_number_of_attempts() {
 async fn the_calls_own_end_is_a_timeout_too() {
     for (attempt, total) in [(900, 1000), (400, 500)] {
         for attempts in [1, 3] {
-            let server = raw_h1::start(vec![vec![]]).await;
+            let server = Server::silent();
             let timeouts = Timeouts { attempt: Duration::from_millis(attempt), total: Duration::from_millis(total) };
             let error = fails(policy_within(timeouts).attempts(attempts), &secret_url(server.addr())).await;
             assert!(error.is_timeout() && !error.is_connect(), "{error:?}");
@@ -113,7 +114,7 @@ async fn the_calls_own_end_is_a_timeout_too() {
 #[tokio::test]
 async fn a_closed_connection_is_neither_and_leads_to_hypers_error() {
     for attempts in [1, 3] {
-        let server = raw_h1::start(vec![vec![Act::Request, Act::Close]]).await;
+        let server = Server::http1(Reply::close());
         let error = fails(policy().attempts(attempts), &secret_url(server.addr())).await;
         assert!(!error.is_timeout() && !error.is_connect() && error.is_exhausted(), "{error:?}");
         assert_eq!(made(&error), attempts as usize);
@@ -125,10 +126,8 @@ async fn a_closed_connection_is_neither_and_leads_to_hypers_error() {
 /// HTTP/2's own error is found beneath hyper's.
 #[tokio::test]
 async fn a_reset_stream_leads_to_hypers_error_and_to_h2s() {
-    use common::raw_h2::{self, Act, Script, reason};
     for attempts in [1, 3] {
-        let requests = (0..3).map(|_| vec![Act::Reset(reason::CANCEL)]).collect();
-        let server = raw_h2::start(vec![Script { requests, ..Script::default() }]).await;
+        let server = Server::http2(Reply::reset_stream(Reason::Cancel));
         // HTTP/2 carries the userinfo in `:authority`; that is the client's affair.
         let error = fails_over(Wire::Http2, policy().attempts(attempts), &secret_url(server.addr())).await;
         assert_eq!(made(&error), attempts as usize);
@@ -170,17 +169,13 @@ async fn c170_a_clients_error_that_quotes_the_url() {
 #[tokio::test]
 async fn c170_a_bodys_error_that_quotes_the_url() {
     for wire in support::WIRES {
-        let server = raw_h1::start(vec![vec![]]).await;
+        let server = match wire {
+            Wire::Http1 => Server::http1(Reply::stall()),
+            Wire::Http2 => Server::http2(Reply::stall()),
+        };
         let url = secret_url(server.addr());
         let body = bodies::streaming([Err(Talkative(url.clone()).into())]);
-        let error = match wire {
-            Wire::Http1 => soon(client_with(wire, policy()).oneshot(put(&url, body))).await.unwrap_err(),
-            Wire::Http2 => {
-                let server = common::raw_h2::start(vec![]).await;
-                let url = secret_url(server.addr());
-                soon(client_with(wire, policy()).oneshot(put(&url, body))).await.unwrap_err()
-            }
-        };
+        let error = soon(client_with(wire, policy()).oneshot(put(&url, body))).await.unwrap_err();
         assert!(error.find_source::<Talkative>().is_some(), "{wire:?}");
         is_one_line_without_secrets(&error, "no route");
     }
@@ -191,10 +186,10 @@ async fn c170_a_bodys_error_that_quotes_the_url() {
 async fn what_it_is_does_not_depend_on_what_is_listed() {
     let timeouts = Timeouts { attempt: Duration::from_millis(100), total: Duration::from_secs(20) };
     let nothing = || redial::StandardPolicy::builder("orders", timeouts, Transient::none()).operation("create");
-    let nobody = nobody();
-    let refused = fails(nothing(), &secret_url(nobody.local_addr().unwrap())).await;
+    let nobody = Server::refusing();
+    let refused = fails(nothing(), &secret_url(nobody.addr())).await;
     assert!(refused.is_connect() && refused.is_permanent() && made(&refused) == 1);
-    let server = raw_h1::start(vec![vec![]]).await;
+    let server = Server::silent();
     let silent = fails(nothing(), &secret_url(server.addr())).await;
     assert!(silent.is_timeout() && silent.is_permanent() && made(&silent) == 1);
 }

@@ -1,25 +1,25 @@
 //! Answers that do not end soon: their connection is given up.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::Method;
 use http_body_util::Full;
-use redial::CallReport;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    sync::Notify,
+use redial::{
+    CallReport,
+    testing::{self, Reply},
 };
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower::ServiceExt;
 
 use super::{PATIENCE, call, pause, shortest};
 use crate::{
-    common::{
-        Server,
-        raw_h1::{self, Act, answer, send},
-    },
+    common::Server,
     support::{Wire, attempts, client, noise, put, soon},
 };
+
+/// The beginning of an answer that says it is longer, and does not end.
+fn begun(length: &str) -> Reply {
+    Reply::status(503).header("content-length", length).body("the beginning").stall_within()
+}
 
 /// Every connection but the second is answered by a body without end.
 async fn endless() -> Server {
@@ -60,10 +60,8 @@ async fn c100_an_endless_answer() {
 /// Bounded by time: the next attempt is sent, and the connection is gone.
 #[tokio::test]
 async fn an_answer_that_stalls() {
-    let stalled = send("HTTP/1.1 503 X\r\ncontent-length: 1000\r\n\r\nthe beginn");
-    let scripts = vec![vec![Act::Request, stalled], vec![Act::Request, answer(200, "")]];
-    let server = raw_h1::start(scripts).await;
-    let response = call(&client(Wire::Http1), Method::GET, &server.url("http")).await;
+    let server = testing::Server::http1([begun("1000"), Reply::ok("")]);
+    let response = call(&client(Wire::Http1), Method::GET, &server.url("/x")).await;
     assert_eq!((response.status().as_u16(), attempts(&response)), (200, 2));
     // Given a chance to end: a connection costs more than this wait.
     assert!(pause(&response) >= PATIENCE - std::time::Duration::from_millis(5), "{:?}", pause(&response));
@@ -74,10 +72,9 @@ async fn an_answer_that_stalls() {
 /// The call's deadline is never spent on reading what nobody wants.
 #[tokio::test]
 async fn an_answer_that_stalls_at_the_deadline() {
-    let stalled = send("HTTP/1.1 503 X\r\ncontent-length: 1000\r\n\r\nthe beginn");
-    let server = raw_h1::start(vec![vec![Act::Request, stalled]]).await;
+    let server = testing::Server::http1(begun("1000"));
     let client = client(Wire::Http1);
-    let mut request = put(&server.url("http"), http_body_util::Empty::<Bytes>::new());
+    let mut request = put(&server.url("/x"), http_body_util::Empty::<Bytes>::new());
     request.extensions_mut().insert(redial::RequestOptions::new().total(std::time::Duration::from_millis(700)));
     let ended = match soon(client.oneshot(request)).await {
         Ok(response) => response.extensions().get::<CallReport>().cloned(),
@@ -92,10 +89,8 @@ async fn an_answer_that_stalls_at_the_deadline() {
 #[tokio::test]
 async fn a_large_answer_is_dropped_at_once() {
     let pause = shortest(|| async {
-        let large = send("HTTP/1.1 503 X\r\ncontent-length: 1048577\r\n\r\nthe beginning");
-        let scripts = vec![vec![Act::Request, large], vec![Act::Request, answer(200, "")]];
-        let server = raw_h1::start(scripts).await;
-        let response = call(&client(Wire::Http1), Method::GET, &server.url("http")).await;
+        let server = testing::Server::http1([begun("1048577"), Reply::ok("")]);
+        let response = call(&client(Wire::Http1), Method::GET, &server.url("/x")).await;
         assert_eq!((response.status().as_u16(), attempts(&response)), (200, 2));
         server.until(|seen| seen.ended >= 1).await;
         assert_eq!(server.seen().connections, 2);
@@ -108,14 +103,11 @@ async fn a_large_answer_is_dropped_at_once() {
 #[tokio::test]
 async fn the_early_answer_to_a_large_upload() {
     let pause = shortest(|| async {
-        let unread = Arc::new(Notify::new());
-        let early = send("HTTP/1.1 503 X\r\ncontent-length: 1000\r\n\r\nthe beginn");
-        let scripts = vec![vec![Act::Head, early, Act::Wait(unread)], vec![Act::Request, answer(200, "")]];
-        let server = raw_h1::start(scripts).await;
+        let server = testing::Server::http1([begun("1000").early(), Reply::ok("")]);
         let body = Full::new(noise(4 * 1024 * 1024));
-        let response = soon(client(Wire::Http1).oneshot(put(&server.url("http"), body))).await.unwrap();
+        let response = soon(client(Wire::Http1).oneshot(put(&server.url("/x"), body))).await.unwrap();
         assert_eq!((response.status().as_u16(), attempts(&response)), (200, 2));
-        assert_eq!((server.seen().connections, server.seen().body_bytes), (2, 4 * 1024 * 1024));
+        assert_eq!((server.seen().connections, server.seen().body_bytes()), (2, 4 * 1024 * 1024));
         pause(&response)
     });
     assert!(pause.await < PATIENCE);

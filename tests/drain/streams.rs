@@ -1,19 +1,11 @@
 //! HTTP/2: answers that are dropped reset their streams, and a server counts resets.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
-};
-
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
+use redial::testing::{Reply, Script, Server};
 use tower::ServiceExt;
 
-use crate::support::{
-    Wire, attempts, client, noise, put,
-    site::{Site, answer},
-    soon,
-};
+use crate::support::{Wire, attempts, client, noise, put, soon};
 
 /// Read to their end.
 #[tokio::test]
@@ -29,26 +21,14 @@ async fn sixteen_calls_at_once_with_larger_ones() {
 
 /// Each call is answered twice by a failure of this length, and then as it should be.
 async fn all_succeed(length: usize) {
-    let body = noise(length);
-    let calls = Arc::new(Mutex::new(HashMap::<String, usize>::new()));
-    let site = Site::start(Wire::Http2, move |number, request, log| {
-        let (body, calls) = (body.clone(), Arc::clone(&calls));
-        async move {
-            let attempt = {
-                let mut calls = calls.lock().unwrap();
-                let attempt = calls.entry(request.headers()["x-call"].to_str()?.to_owned()).or_default();
-                *attempt += 1;
-                *attempt
-            };
-            log.read(number, request).await;
-            Ok(if attempt < 3 { answer(503, body) } else { answer(200, "") })
-        }
-    })
-    .await;
+    let failure = Reply::status(503).body(noise(length));
+    let replies = || [failure.clone(), failure.clone(), Reply::ok("")];
+    let script = Script::new([Reply::status(404)]);
+    let script = (0..16).fold(script, |script, number| script.route(&format!("/{number}"), replies()));
+    let server = Server::http2(script);
     let client = client(Wire::Http2);
-    let calls = (0..16).map(|number| {
-        let mut request = put(&site.url(), Empty::<Bytes>::new());
-        request.headers_mut().insert("x-call", number.into());
+    let calls = (0..16).map(|number: u32| {
+        let request = put(&server.url(&number.to_string()), Empty::<Bytes>::new());
         let client = client.clone();
         async move {
             let response = soon(client.oneshot(request)).await.unwrap();
@@ -57,6 +37,5 @@ async fn all_succeed(length: usize) {
         }
     });
     futures_util::future::join_all(calls).await;
-    let seen = site.seen();
-    assert_eq!((seen.started, seen.connections), (48, 1));
+    assert_eq!(server.seen().sent(48).connections, 1);
 }
