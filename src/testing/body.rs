@@ -13,8 +13,9 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
 use super::{
+    answer::{Answer, Part},
     mint,
-    reply::{Answer, Part},
+    wire::frame,
 };
 use crate::BoxError;
 
@@ -91,6 +92,11 @@ impl Body for ReplyBody {
                 }
                 Some(Part::Close) => return self.failure(b"", mint::End::Closed),
                 Some(Part::Reset) => return self.failure(b"", mint::End::Reset),
+                Some(Part::ResetStream(reason)) => {
+                    self.failed = true;
+                    let reset = frame::encode(frame::RST_STREAM, 1, &reason.code().to_be_bytes());
+                    return Poll::Ready(Some(Err(mint::http2(&reset).into())));
+                }
                 Some(Part::Broken) => return self.failure(b"no size\r\n", mint::End::Closed),
                 None => return Poll::Ready(self.trailers.take().map(|trailers| Ok(Frame::trailers(trailers)))),
             }

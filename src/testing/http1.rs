@@ -7,9 +7,10 @@ use http::{HeaderMap, Method, StatusCode, header, request::Parts};
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 use super::{
+    answer::{Answer, Part},
     http1_read::Reader,
     record::Record,
-    reply::{Answer, Part, Reply, Then, What},
+    reply::{Reply, Then, What},
     script::Player,
     server,
 };
@@ -101,7 +102,8 @@ impl Connection {
                     Part::Data(data) => self.data(data, chunked).await?,
                     Part::Pause(time) => self.wait(*time, reply).await?,
                     Part::Stall => return self.silence(reply).await,
-                    Part::Close => return Ok(Flow::Close),
+                    // The second was turned down when the server was made.
+                    Part::Close | Part::ResetStream(_) => return Ok(Flow::Close),
                     Part::Reset => return Ok(Flow::Reset),
                     Part::Broken => {
                         self.send(b"no size\r\n").await?;

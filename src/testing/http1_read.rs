@@ -12,6 +12,9 @@ use super::record::Arrival;
 const LONGEST: usize = 1024 * 1024;
 const MOST_HEADERS: usize = 512;
 
+/// A full socket is read in a few steps.
+const AT_ONCE: usize = 16 * 1024;
+
 pub(super) struct Reader {
     stream: TcpStream,
     unread: BytesMut,
@@ -121,6 +124,7 @@ impl Reader {
         if self.unread.len() > LONGEST {
             return Err(invalid());
         }
+        self.unread.reserve(AT_ONCE);
         match self.stream.read_buf(&mut self.unread).await? {
             0 => Err(ErrorKind::UnexpectedEof.into()),
             _ => Ok(()),

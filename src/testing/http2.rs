@@ -15,9 +15,10 @@ use tokio::{
 };
 
 use super::{
+    answer::{Answer, Part},
     http1::{Framing, bodiless},
     record::{Arrival, Record},
-    reply::{Answer, Part, Reply, Then, What},
+    reply::{Reply, Then, What},
     script::Player,
     server,
     wire::{Wire, frame},
@@ -184,6 +185,12 @@ impl Stream {
                 Part::Stall => return Err(given_up(&mut stream).await),
                 Part::Close => return self.end(Order::Close).await,
                 Part::Reset => return self.end(Order::Reset).await,
+                Part::ResetStream(reason) => {
+                    // A reset overtakes what is still to be written: this waits until it is.
+                    self.send(Vec::new()).await;
+                    stream.send_reset(reason.code().into());
+                    return Ok(());
+                }
                 Part::Broken => {
                     // DATA belongs to no connection.
                     self.send(frame::encode(frame::DATA, 0, b"x")).await;

@@ -56,7 +56,7 @@
 //! | [`Reply::reset`], [`reset_within`](Reply::reset_within) | `reset` | |
 //! | [`break_within`](Reply::break_within); over HTTP/2 a wrong `Content-Length` | `protocol` | |
 //! | [`Reply::refused_stream`] | `refused-stream` | yes |
-//! | [`Reply::reset_stream`] with another reason | `reset` | |
+//! | [`Reply::reset_stream`] with another reason, [`reset_stream_within`](Reply::reset_stream_within) | `reset` | |
 //! | [`Reply::goaway`] that leaves the stream out | `goaway` | yes, if the request's body was read |
 //! | [`Reply::goaway`] with the stream within | `closed` | |
 //! | [`Script::max_concurrent_streams`] of 0 | its own timeout, or nothing; `refused-stream` at first | at first |
@@ -70,6 +70,7 @@
 
 pub mod error;
 
+mod answer;
 mod body;
 mod events;
 mod http1;

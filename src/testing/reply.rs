@@ -1,11 +1,14 @@
 //! What to answer, as data.
 
-use std::{borrow::Cow, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::StatusCode;
 
-use super::{LastStream, Reason};
+use super::{
+    LastStream, Reason,
+    answer::{Answer, Part, line},
+};
 use crate::BoxError;
 
 /// What becomes of one request: an answer, or a fault.
@@ -49,25 +52,6 @@ pub(super) enum What {
     ResetStream(Reason),
     NotConnected,
     Error(MakeError),
-}
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct Answer {
-    pub(super) status: StatusCode,
-    pub(super) headers: HeaderMap,
-    pub(super) parts: Vec<Part>,
-    pub(super) trailers: HeaderMap,
-}
-
-/// A body, in the order in which it is sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    Data(Bytes),
-    Pause(Duration),
-    Stall,
-    Close,
-    Reset,
-    Broken,
 }
 
 #[derive(Clone)]
@@ -190,7 +174,7 @@ impl Reply {
     ///
     /// # Panics
     ///
-    /// On a reply that is not an answer. So do the four that follow.
+    /// On a reply that is not an answer. So do the five that follow.
     #[track_caller]
     pub fn pause(self, time: Duration) -> Self {
         self.part("pause", Part::Pause(time))
@@ -214,6 +198,14 @@ impl Reply {
     #[track_caller]
     pub fn reset_within(self) -> Self {
         self.part("reset_within", Part::Reset)
+    }
+
+    /// HTTP/2: the stream is reset within the body, for this reason. The client sees the head and what came of the
+    /// body, then what [`reset_stream`](Self::reset_stream) says; but the request was processed. A script with it panics
+    /// over HTTP/1.1.
+    #[track_caller]
+    pub fn reset_stream_within(self, reason: Reason) -> Self {
+        self.part("reset_stream_within", Part::ResetStream(reason))
     }
 
     /// A chunk without a size (HTTP/1.1), or a frame where none may be (HTTP/2, which has no chunks). The client sees
@@ -284,28 +276,4 @@ impl Reply {
             other => panic!("`{what}` belongs to an answer, and this reply is {other:?}"),
         }
     }
-}
-
-impl Answer {
-    /// The length of the body, if it is sent whole.
-    pub(super) fn whole(&self) -> Option<u64> {
-        self.parts.iter().try_fold(0, |length, part| match part {
-            Part::Data(data) => Some(length + data.len() as u64),
-            Part::Pause(_) => Some(length),
-            _ => None,
-        })
-    }
-}
-
-#[track_caller]
-fn line(name: &str, value: &[u8]) -> (HeaderName, HeaderValue) {
-    match (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_bytes(value)) {
-        (Ok(name), Ok(value)) => (name, value),
-        (Err(_), _) => panic!("`{name}` is no name of a header"),
-        (_, Err(_)) => panic!("`{}` is no value of a header", lossy(value)),
-    }
-}
-
-fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes)
 }

@@ -10,7 +10,10 @@ use std::{
 
 use http::Method;
 
-use super::reply::{Reply, What};
+use super::{
+    answer::Part,
+    reply::{Reply, What},
+};
 use crate::policy::routes::pattern::{Authority, Route, Segment};
 
 /// What to answer: a list of replies, one a request, for all requests or by route.
@@ -124,7 +127,12 @@ impl Reply {
     }
 
     pub(super) fn is_of_http1(&self) -> bool {
-        self.is_of_sockets() && self.goaway.is_none() && !matches!(self.what, What::ResetStream(_))
+        let resets_stream = match &self.what {
+            What::ResetStream(_) => true,
+            What::Answer(answer) => answer.parts.iter().any(|part| matches!(part, Part::ResetStream(_))),
+            _ => false,
+        };
+        self.is_of_sockets() && self.goaway.is_none() && !resets_stream
     }
 }
 

@@ -16,10 +16,11 @@ use tokio::time::{Sleep, sleep};
 
 use super::{
     ReplyBody, Seen,
+    answer::Answer,
     http1::{Framing, bodiless},
     mint,
     record::{Arrival, Record},
-    reply::{Answer, Reply, Then, What},
+    reply::{Reply, Then, What},
     script::{Player, Readiness, Script},
     wire::frame,
 };

@@ -6,6 +6,9 @@ use redial::testing::{LastStream, Reason, Reply};
 
 use super::*;
 
+/// A TCP reset may overtake the head, though it hardly does on loopback.
+const RST_WITHIN: &str = "200, then reset";
+
 /// A fault, and what is read of it over HTTP/1.1, over HTTP/2, and from the service. `-`: not played there.
 fn table() -> Vec<(&'static str, Reply, [&'static str; 3])> {
     let half = || Reply::ok("half");
@@ -17,11 +20,15 @@ fn table() -> Vec<(&'static str, Reply, [&'static str; 3])> {
         ("RST", Reply::reset(), ["reset", "reset", "reset"]),
         ("RST, body unread", Reply::reset().early(), ["reset", "reset", "reset"]),
         ("half a head", Reply::half_head(), ["closed", "closed", "closed"]),
-        ("half a body", half().close_within(), ["closed", "closed", "closed"]),
-        ("half a body, RST", half().reset_within(), ["reset", "reset", "reset"]),
-        ("a broken chunk", half().break_within(), ["protocol", "protocol", "protocol"]),
-        ("a length too long", half().header("content-length", "8").close_within(), ["closed", "closed", "closed"]),
-        ("a length too short", half().header("content-length", "2"), [OK, "protocol", OK]),
+        ("half a body", half().close_within(), ["200, then closed", "200, then closed", "200, then closed"]),
+        ("half a body, RST", half().reset_within(), [RST_WITHIN, RST_WITHIN, RST_WITHIN]),
+        ("a broken chunk", half().break_within(), ["200, then protocol", "200, then protocol", "200, then protocol"]),
+        (
+            "a length too long",
+            half().header("content-length", "8").close_within(),
+            ["200, then closed", "200, then closed", "200, then closed"],
+        ),
+        ("a length too short", half().header("content-length", "2"), [OK, "200, then protocol", OK]),
         ("trailers", Reply::ok("whole").trailer("x-sum", "7"), [OK, OK, OK]),
         ("a 204", Reply::status(204), ["204", "204", "204"]),
         ("a 304", Reply::status(304), ["304", "304", "304"]),
@@ -29,6 +36,7 @@ fn table() -> Vec<(&'static str, Reply, [&'static str; 3])> {
         ("reset stream", Reply::reset_stream(Reason::InternalError), ["-", "reset", "reset"]),
         ("reset stream, code", Reply::reset_stream(Reason::Code(99)), ["-", "reset", "reset"]),
         ("reset, body unread", Reply::reset_stream(Reason::Cancel).early(), ["-", "reset", "reset"]),
+        ("reset within", half().reset_stream_within(Reason::Cancel), ["-", "200, then reset", "200, then reset"]),
         ("calm, stream", Reply::reset_stream(Reason::EnhanceYourCalm), ["-", "reset calm", "reset calm"]),
         ("left out", Reply::goaway(LastStream::Before, Reason::NoError), ["-", "goaway unsent", "goaway unsent"]),
         (
@@ -55,11 +63,16 @@ fn table() -> Vec<(&'static str, Reply, [&'static str; 3])> {
     ]
 }
 
+fn check(what: &str, read: &str, expected: &str) {
+    let overtaken = expected == RST_WITHIN && read == "reset";
+    assert!(overtaken || read == expected, "{what}: {read}, not {expected}");
+}
+
 #[tokio::test]
 async fn every_fault_over_http1() {
     for (what, reply, [expected, ..]) in table() {
         if expected != "-" {
-            assert_eq!(over_wire(false, reply).await, expected, "{what}");
+            check(what, &over_wire(false, reply).await, expected);
         }
     }
 }
@@ -68,7 +81,7 @@ async fn every_fault_over_http1() {
 async fn every_fault_over_http2() {
     for (what, reply, [_, expected, _]) in table() {
         if expected != "-" {
-            assert_eq!(over_wire(true, reply).await, expected, "{what}");
+            check(what, &over_wire(true, reply).await, expected);
         }
     }
 }

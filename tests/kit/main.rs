@@ -49,7 +49,7 @@ fn play(http2: bool, script: impl Into<Script>) -> Server {
     if http2 { Server::http2(script) } else { Server::http1(script) }
 }
 
-/// What came of a request: a status, or what is read from the error of its head or of its body.
+/// What came of a request: a status, or what is read from the error of its head, or both where its body failed.
 async fn outcome<B, E>(answer: Result<Response<B>, E>) -> String
 where
     B: Body<Error: Into<BoxError>>,
@@ -62,7 +62,7 @@ where
     let status = response.status();
     match response.into_body().collect().await {
         Ok(_) => status.as_str().to_owned(),
-        Err(error) => words(&*error.into()),
+        Err(error) => format!("{}, then {}", status.as_str(), words(&*error.into())),
     }
 }
 

@@ -7,10 +7,13 @@ use http::Method;
 use redial::{FaultKind, StopReason};
 use tower::ServiceExt;
 
-use crate::support::{
-    WIRES, bodies, client, put, request,
-    site::{Site, answer},
-    soon,
+use crate::{
+    answering,
+    support::{
+        WIRES, bodies, client, put, request,
+        site::{Site, answer},
+        soon,
+    },
 };
 
 /// The caller's own error; its cause looks like a connection's.
@@ -38,17 +41,18 @@ fn gone() -> bodies::Item {
 async fn it_is_permanent_and_the_callers_error_is_found() {
     for wire in WIRES {
         for frames in [0, 1, 3] {
-            let site = Site::answering(wire, [200]).await;
+            let server = answering(wire, [200]);
             let frames = (0..frames).map(|_| bodies::data("some ")).chain([gone()]).collect::<Vec<_>>();
-            let error = soon(client(wire).oneshot(put(&site.url(), bodies::streaming(frames)))).await.unwrap_err();
+            let error =
+                soon(client(wire).oneshot(put(&server.url("/x"), bodies::streaming(frames)))).await.unwrap_err();
             assert_eq!(error.stop(), Some(StopReason::Permanent), "{wire:?}: {error}");
             assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Body), "{wire:?}");
             assert_eq!(error.report().map(|report| report.attempts().len()), Some(1), "{wire:?}");
             assert!(error.find_source::<DiskGone>().is_some(), "{wire:?}: {error:?}");
             assert!(error.find_source::<hyper::Error>().is_some(), "{wire:?}: the client's own is still there");
             assert!(error.to_string().ends_with(": volume 3"), "{wire:?}: {error}");
-            assert!(site.seen().started <= 1, "{wire:?}");
-            assert!(site.seen().arrivals.iter().all(|arrival| arrival.body.is_none()), "{wire:?}");
+            let seen = server.seen();
+            assert!(seen.requests.len() <= 1 && seen.complete() == 0, "{wire:?}: {seen}");
         }
     }
 }
@@ -57,17 +61,17 @@ async fn it_is_permanent_and_the_callers_error_is_found() {
 #[tokio::test]
 async fn while_it_streams() {
     for wire in WIRES {
-        let site = Site::answering(wire, [200]).await;
+        let server = answering(wire, [200]);
         let (feed, body) = bodies::fed();
         feed.send(bodies::data("some ")).unwrap();
-        let call = tokio::spawn(client(wire).oneshot(put(&site.url(), body)));
-        site.until(|seen| seen.started == 1).await;
+        let call = tokio::spawn(client(wire).oneshot(put(&server.url("/x"), body)));
+        server.until(|seen| seen.requests.len() == 1).await;
         feed.send(gone()).unwrap();
         let error = soon(call).await.unwrap().unwrap_err();
         assert_eq!(error.stop(), Some(StopReason::Permanent), "{wire:?}: {error}");
         assert!(error.find_source::<DiskGone>().is_some(), "{wire:?}: {error:?}");
-        site.until(|seen| seen.arrivals.len() == 1).await;
-        assert!(site.seen().arrivals[0].body.is_none() && site.seen().started == 1, "{wire:?}");
+        let seen = server.until(|seen| seen.in_flight() == 0).await;
+        assert_eq!(seen.sent(1).complete(), 0, "{wire:?}");
     }
 }
 
@@ -124,8 +128,8 @@ async fn a_body_of_the_callers_own_that_is_cloned() {
     }
 
     for wire in WIRES {
-        let site = Site::answering(wire, [200]).await;
-        let error = soon(client(wire).oneshot(put(&site.url(), Broken))).await.unwrap_err();
+        let server = answering(wire, [200]);
+        let error = soon(client(wire).oneshot(put(&server.url("/x"), Broken))).await.unwrap_err();
         assert_eq!(error.stop(), Some(StopReason::Permanent), "{wire:?}: {error}");
         assert_eq!(error.report().map(|report| report.attempts().len()), Some(1), "{wire:?}");
         assert!(error.find_source::<DiskGone>().is_some(), "{wire:?}: {error:?}");

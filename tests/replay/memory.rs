@@ -3,16 +3,20 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use http::Method;
+use http::{Method, header};
 use http_body_util::{BodyExt, Empty, Full, combinators::BoxBody};
-use redial::{AttemptBody, Replay};
+use redial::{AttemptBody, Replay, testing::SeenRequest};
 use tower::ServiceExt;
 
-use crate::support::{
-    WIRES, Wire, attempts, bodies, client, noise, put, raw, request,
-    site::{Site, whole},
-    soon, stop,
+use crate::{
+    answering,
+    support::{WIRES, Wire, attempts, bodies, client, noise, put, raw, request, soon, stop},
 };
+
+/// What says where a body ends.
+pub fn framing(request: &SeenRequest) -> [Option<&str>; 2] {
+    [header::CONTENT_LENGTH, header::TRANSFER_ENCODING].map(|name| request.headers.get(name)?.to_str().ok())
+}
 
 /// Sends a body through two failures, and compares what arrived each time.
 async fn arrives_three_times<B>(body: impl Fn() -> B, bytes: &[u8])
@@ -21,15 +25,13 @@ where
     AttemptBody<B>: Unpin,
 {
     for wire in WIRES {
-        let site = Site::answering(wire, [503, 503, 200]).await;
-        let response = soon(client(wire).oneshot(put(&site.url(), body()))).await.unwrap();
+        let server = answering(wire, [503, 503, 200]);
+        let response = soon(client(wire).oneshot(put(&server.url("/x"), body()))).await.unwrap();
         assert_eq!((response.status().as_u16(), attempts(&response), stop(&response)), (200, 3, None), "{wire:?}");
-        let arrivals = site.seen().arrivals;
-        assert_eq!(arrivals.len(), 3, "{wire:?}");
         let length = bytes.len().to_string();
-        for arrival in arrivals {
-            assert!(arrival.body == whole(bytes), "{wire:?}, attempt {}", arrival.number);
-            assert_eq!(arrival.framing(), [Some(&*length), None], "{wire:?}, attempt {}", arrival.number);
+        for request in &server.seen().sent(3).requests {
+            assert!(request.body.is(bytes), "{wire:?}, attempt at {:?}", request.at);
+            assert_eq!(framing(request), [Some(&*length), None], "{wire:?}, attempt at {:?}", request.at);
         }
     }
 }
@@ -62,14 +64,14 @@ async fn a_large_body_behind_a_box() {
 async fn an_empty_body() {
     for wire in WIRES {
         for method in [Method::PUT, Method::GET] {
-            let site = Site::answering(wire, [503, 200]).await;
-            let request = request(method.clone(), &site.url(), Empty::<Bytes>::new());
+            let server = answering(wire, [503, 200]);
+            let request = request(method.clone(), &server.url("/x"), Empty::<Bytes>::new());
             let response = soon(client(wire).oneshot(request)).await.unwrap();
             assert_eq!((response.status().as_u16(), attempts(&response)), (200, 2));
-            let arrivals = site.seen().arrivals;
-            let framings: HashSet<_> = arrivals.iter().map(|arrival| arrival.framing()).collect();
-            assert_eq!((arrivals.len(), framings.len()), (2, 1), "{wire:?} {method}: {framings:?}");
-            assert!(arrivals.iter().all(|arrival| arrival.body == whole(b"")));
+            let seen = server.seen();
+            let framings: HashSet<_> = seen.sent(2).requests.iter().map(framing).collect();
+            assert_eq!(framings.len(), 1, "{wire:?} {method}: {framings:?}");
+            assert!(seen.requests.iter().all(|request| request.body.is("")));
         }
     }
 }

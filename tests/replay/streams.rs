@@ -11,13 +11,18 @@ use std::{
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::BodyExt;
-use redial::StopReason;
+use redial::{StopReason, testing::Reply};
 use tower::ServiceExt;
 
-use crate::support::{
-    WIRES, Wire, attempts, bodies, client, noise, put, request,
-    site::{Site, answer, whole},
-    soon, stop,
+use crate::{
+    answering,
+    memory::framing,
+    play,
+    support::{
+        WIRES, Wire, attempts, bodies, client, noise, put, request,
+        site::{Site, answer},
+        soon, stop,
+    },
 };
 
 /// The tape's cap.
@@ -26,22 +31,21 @@ const CAP: usize = 64 * 1024;
 #[tokio::test]
 async fn under_the_cap_it_arrives_whole_each_time_with_its_trailers() {
     for wire in WIRES {
-        let site = Site::answering(wire, [503, 503, 200]).await;
+        let server = answering(wire, [503, 503, 200]);
         let bytes = noise(CAP);
         let mut frames = bodies::chunked(&bytes, 10_000);
         frames.push(bodies::trailers("x-sum", "1"));
-        let mut request = put(&site.url(), bodies::streaming(frames));
+        let mut request = put(&server.url("/x"), bodies::streaming(frames));
         // Without this announcement HTTP/1.1 has no trailers.
         request.headers_mut().insert("trailer", "x-sum".parse().unwrap());
         let response = soon(client(wire).oneshot(request)).await.unwrap();
         assert_eq!((response.status().as_u16(), attempts(&response)), (200, 3), "{wire:?}");
-        let arrivals = site.seen().arrivals;
-        let framings: HashSet<_> = arrivals.iter().map(|arrival| arrival.framing()).collect();
-        assert_eq!((arrivals.len(), framings.len()), (3, 1), "{wire:?}: {framings:?}");
-        for arrival in &arrivals {
-            assert!(arrival.body == whole(&bytes), "{wire:?}, attempt {}", arrival.number);
-            let trailers = arrival.trailers.as_ref().expect("trailers");
-            assert_eq!(trailers["x-sum"], "1", "{wire:?}, attempt {}", arrival.number);
+        let seen = server.seen();
+        let framings: HashSet<_> = seen.sent(3).requests.iter().map(framing).collect();
+        assert_eq!(framings.len(), 1, "{wire:?}: {framings:?}");
+        for request in &seen.requests {
+            assert!(request.body.is(&bytes), "{wire:?}");
+            assert_eq!(request.trailers.as_ref().expect("trailers")["x-sum"], "1", "{wire:?}");
         }
     }
 }
@@ -51,15 +55,14 @@ async fn under_the_cap_it_arrives_whole_each_time_with_its_trailers() {
 async fn past_the_cap_it_is_sent_once_and_streams_fully() {
     for wire in WIRES {
         for length in [CAP + 1, 1 << 20] {
-            let site = Site::answering(wire, [503, 200]).await;
+            let server = play(wire, [Reply::status(503).body("e1"), Reply::ok("")]);
             let bytes = noise(length);
             let body = bodies::streaming(bodies::chunked(&bytes, 10_000));
-            let response = soon(client(wire).oneshot(put(&site.url(), body))).await.unwrap();
+            let response = soon(client(wire).oneshot(put(&server.url("/x"), body))).await.unwrap();
             assert_eq!((response.status().as_u16(), attempts(&response)), (503, 1), "{wire:?}");
             assert_eq!(stop(&response), Some(StopReason::BodyTooLarge));
             assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "e1");
-            let arrivals = site.seen().arrivals;
-            assert!(arrivals.len() == 1 && arrivals[0].body == whole(&bytes), "{wire:?}: {arrivals:?}");
+            assert!(server.seen().sent(1).requests[0].body.is(&bytes), "{wire:?}");
         }
     }
 }
@@ -122,23 +125,16 @@ async fn an_infinite_body_that_begins_slowly_goes_on_in_the_second_attempt() {
 /// twice, would show.
 #[tokio::test]
 async fn c085_an_attempt_that_failed_before_any_frame_sends_nothing_twice() {
-    let site = Site::start(Wire::Http2, |number, request, log| async move {
-        if number == 1 {
-            return Err(h2::Error::from(h2::Reason::REFUSED_STREAM).into());
-        }
-        log.read(number, request).await;
-        Ok(answer(200, ""))
-    })
-    .await;
+    let server = play(Wire::Http2, [Reply::refused_stream().early(), Reply::ok("")]);
     let (feed, body) = bodies::fed();
-    let request = request(Method::POST, &site.url(), body);
+    let request = request(Method::POST, &server.url("/x"), body);
     let call = tokio::spawn(client(Wire::Http2).oneshot(request));
-    site.until(|seen| seen.started == 2).await;
+    server.until(|seen| seen.requests.len() == 2).await;
     for frame in ["one ", "two ", "three"] {
         feed.send(bodies::data(frame)).unwrap();
     }
     drop(feed);
     let response = soon(call).await.unwrap().unwrap();
     assert_eq!((response.status().as_u16(), attempts(&response)), (200, 2));
-    assert!(site.seen().arrivals[0].body == whole(b"one two three"));
+    assert!(server.seen().sent(2).requests[1].body.is("one two three"));
 }
