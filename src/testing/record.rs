@@ -109,5 +109,6 @@ impl Arrival {
 impl Drop for Arrival {
     fn drop(&mut self) {
         self.over();
+        self.change(|request| request.body.broken = !request.body.complete);
     }
 }

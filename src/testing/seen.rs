@@ -55,7 +55,10 @@ pub struct SeenRequest {
 pub struct SeenBody {
     /// Whether it has come to its end.
     pub complete: bool,
-    /// Its length in bytes, without framing.
+    /// It will come no further, and is not complete: the client broke it off, the connection ended, or the reply was one
+    /// that leaves it unread.
+    pub broken: bool,
+    /// Its length in bytes, without framing, as far as it has come.
     pub length: u64,
     /// Its first bytes, 64 KiB of them at most.
     pub start: Vec<u8>,
@@ -109,6 +112,11 @@ impl Seen {
     /// Requests whose body is complete.
     pub fn complete(&self) -> usize {
         self.requests.iter().filter(|request| request.body.complete).count()
+    }
+
+    /// Requests whose body is broken.
+    pub fn broken(&self) -> usize {
+        self.requests.iter().filter(|request| request.body.broken).count()
     }
 
     /// Requests that are still being answered.

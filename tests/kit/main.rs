@@ -86,6 +86,14 @@ async fn over_service(reply: Reply) -> String {
     soon(async { outcome(testing::service(reply).oneshot(post("/x")).await).await }).await
 }
 
+/// What a test's tasks may share.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<(Script, Reply, Server, ScriptService, testing::Seen, testing::Resolver, testing::ReportBuilder)>();
+    const fn sent<T: Send + Unpin>() {}
+    sent::<(testing::ReplyBody, testing::ScriptFuture)>();
+};
+
 async fn send(service: &ScriptService) -> String {
     outcome(service.clone().oneshot(post("/x")).await).await
 }

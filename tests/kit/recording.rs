@@ -134,6 +134,27 @@ async fn a_request_is_seen_while_it_comes() {
     }
 }
 
+/// A body that its client breaks off is known to come no further.
+#[tokio::test]
+async fn a_body_that_breaks_off() {
+    for http2 in [false, true] {
+        for reply in [Reply::ok("never"), Reply::ok("at once").early()] {
+            let server = play(http2, reply);
+            let (feed, frames) = unbounded_channel::<Result<Frame<Bytes>, BoxError>>();
+            let next = |mut frames: UnboundedReceiver<_>| async move { Some((frames.recv().await?, frames)) };
+            let body = StreamBody::new(Box::pin(futures_util::stream::unfold(frames, next)));
+            let answer = tokio::spawn(client(http2).request(Request::put(server.url("/")).body(body).unwrap()));
+            feed.send(Ok(Frame::data("half".into()))).unwrap();
+            let seen = server.until(|seen| seen.body_bytes() == 4).await;
+            assert_eq!((seen.complete(), seen.broken()), (0, 0));
+            feed.send(Err("broken".into())).unwrap();
+            let seen = server.until(|seen| seen.broken() == 1).await;
+            assert_eq!((seen.sent(1).complete(), seen.in_flight()), (0, 0));
+            drop(answer);
+        }
+    }
+}
+
 /// Connections are numbered as they come; a kept one keeps its number.
 #[tokio::test]
 async fn connections_are_numbered() {

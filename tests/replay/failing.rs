@@ -4,16 +4,12 @@ use std::{fmt, io};
 
 use bytes::Bytes;
 use http::Method;
-use redial::{FaultKind, StopReason};
+use redial::{FaultKind, StopReason, testing::Reply};
 use tower::ServiceExt;
 
 use crate::{
-    answering,
-    support::{
-        WIRES, bodies, client, put, request,
-        site::{Site, answer},
-        soon,
-    },
+    answering, play,
+    support::{WIRES, bodies, client, put, request, soon},
 };
 
 /// The caller's own error; its cause looks like a connection's.
@@ -79,26 +75,18 @@ async fn while_it_streams() {
 #[tokio::test]
 async fn in_the_second_attempt() {
     for wire in WIRES {
-        let site = Site::start(wire, |number, request, log| async move {
-            if number == 1 {
-                tokio::spawn(async move { log.read(number, request).await });
-                return Ok(answer(503, ""));
-            }
-            log.read(number, request).await;
-            Ok(answer(200, ""))
-        })
-        .await;
+        let server = play(wire, [Reply::status(503).early(), Reply::ok("")]);
         let (feed, body) = bodies::fed();
         feed.send(bodies::data("some ")).unwrap();
-        let request = request(Method::PUT, &site.url(), body);
+        let request = request(Method::PUT, &server.url("/x"), body);
         let call = tokio::spawn(client(wire).oneshot(request));
-        site.until(|seen| seen.started == 2).await;
+        server.until(|seen| seen.requests.len() == 2).await;
         feed.send(gone()).unwrap();
         let error = soon(call).await.unwrap().unwrap_err();
         assert_eq!(error.stop(), Some(StopReason::Permanent), "{wire:?}: {error}");
         assert_eq!(error.report().map(|report| report.attempts().len()), Some(2), "{wire:?}");
         assert!(error.find_source::<DiskGone>().is_some(), "{wire:?}");
-        assert_eq!(site.seen().started, 2, "{wire:?}");
+        server.seen().sent(2);
     }
 }
 

@@ -14,17 +14,21 @@ use http::Response;
 use http_body::{Frame, SizeHint};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
-use redial::{AttemptBody, BoxError, Error, FaultKind, Replay, StopReason};
+use redial::{AttemptBody, BoxError, Error, FaultKind, Replay, StopReason, testing::Server};
 use tower::ServiceExt;
 
-use crate::support::{WIRES, Wire, bodies, client, noise, put, site::Site, soon, stop};
+use crate::{
+    answering,
+    memory::framing,
+    support::{WIRES, Wire, bodies, client, noise, put, soon, stop},
+};
 
-async fn send<B>(wire: Wire, site: &Site, promised: usize, body: B) -> Result<Response<Incoming>, Error>
+async fn send<B>(wire: Wire, server: &Server, promised: usize, body: B) -> Result<Response<Incoming>, Error>
 where
     B: Replay<Data: Send> + Send + 'static,
     AttemptBody<B>: Unpin,
 {
-    let mut request = put(&site.url(), body);
+    let mut request = put(&server.url("/x"), body);
     request.headers_mut().insert("content-length", promised.into());
     soon(client(wire).oneshot(request)).await
 }
@@ -48,10 +52,10 @@ async fn a_length_that_is_too_long() {
     for wire in WIRES {
         for (length, promised) in [(80, 100), (80_000, 100_000)] {
             for body in both(length) {
-                let site = Site::answering(wire, [200]).await;
-                let error = send(wire, &site, promised, body).await.unwrap_err();
+                let server = answering(wire, [200]);
+                let error = send(wire, &server, promised, body).await.unwrap_err();
                 is_the_callers_fault(&error, 1, &format!("the body ended {} bytes before", promised - length));
-                assert!(site.seen().started <= 1 && site.seen().arrivals.iter().all(|arrival| arrival.body.is_none()));
+                assert!(server.seen().requests.len() <= 1 && server.seen().complete() == 0);
             }
         }
     }
@@ -60,8 +64,8 @@ async fn a_length_that_is_too_long() {
 #[tokio::test]
 async fn an_empty_body_under_a_length() {
     for wire in WIRES {
-        let site = Site::answering(wire, [200]).await;
-        let error = send(wire, &site, 5, Full::<Bytes>::default()).await.unwrap_err();
+        let server = answering(wire, [200]);
+        let error = send(wire, &server, 5, Full::<Bytes>::default()).await.unwrap_err();
         is_the_callers_fault(&error, 1, "the body ended 5 bytes before");
     }
 }
@@ -72,10 +76,10 @@ async fn a_length_that_is_too_short() {
     for wire in WIRES {
         for (length, promised) in [(100, 30), (100_000, 30_000)] {
             for body in both(length) {
-                let site = Site::answering(wire, [200]).await;
-                let error = send(wire, &site, promised, body).await.unwrap_err();
+                let server = answering(wire, [200]);
+                let error = send(wire, &server, promised, body).await.unwrap_err();
                 is_the_callers_fault(&error, 1, "the body is longer");
-                assert!(site.seen().started <= 1 && site.seen().arrivals.iter().all(|arrival| arrival.body.is_none()));
+                assert!(server.seen().requests.len() <= 1 && server.seen().complete() == 0);
             }
         }
     }
@@ -85,12 +89,11 @@ async fn a_length_that_is_too_short() {
 /// is cut off at the same place.
 #[tokio::test]
 async fn a_length_that_ends_with_a_frame() {
-    let site = Site::answering(Wire::Http1, [503, 200]).await;
+    let server = answering(Wire::Http1, [503, 200]);
     let body = bodies::streaming(bodies::chunked(&noise(100), 25));
-    let response = send(Wire::Http1, &site, 50, body).await.unwrap();
+    let response = send(Wire::Http1, &server, 50, body).await.unwrap();
     assert_eq!(response.status(), 200);
-    let lengths = site.seen().arrivals.into_iter().map(|arrival| arrival.body.map(|(length, _)| length));
-    assert_eq!(lengths.collect::<Vec<_>>(), [Some(50), Some(50)]);
+    assert!(server.seen().sent(2).requests.iter().all(|request| request.body.is(&noise(100)[..50])));
 }
 
 /// A true length changes nothing.
@@ -99,12 +102,12 @@ async fn a_true_length() {
     for wire in WIRES {
         for body in both(100_000) {
             let repeated = matches!(body, Either::Left(_));
-            let site = Site::answering(wire, [503, 200]).await;
-            let response = send(wire, &site, 100_000, body).await.unwrap();
+            let server = answering(wire, [503, 200]);
+            let response = send(wire, &server, 100_000, body).await.unwrap();
             assert_eq!(response.status().as_u16(), if repeated { 200 } else { 503 });
-            for arrival in site.seen().arrivals {
-                assert_eq!(arrival.body.map(|(length, _)| length), Some(100_000));
-                assert_eq!(arrival.framing(), [Some("100000"), None]);
+            for request in &server.seen().requests {
+                assert!(request.body.is(noise(100_000)));
+                assert_eq!(framing(request), [Some("100000"), None]);
             }
         }
     }
@@ -143,11 +146,11 @@ impl Replay for Spent {
 #[tokio::test]
 async fn c094_a_second_reading_that_is_empty_is_not_sent() {
     for wire in WIRES {
-        let site = Site::answering(wire, [503, 200]).await;
+        let server = answering(wire, [503, 200]);
         let body = Spent { left: Arc::new(WHOLE.into()), honest: true };
-        let response = send(wire, &site, WHOLE, body).await.unwrap();
+        let response = send(wire, &server, WHOLE, body).await.unwrap();
         assert_eq!((response.status().as_u16(), stop(&response)), (503, Some(StopReason::BodyTooLarge)), "{wire:?}");
-        assert_eq!(site.seen().started, 1, "{wire:?}");
+        server.seen().sent(1);
     }
 }
 
@@ -155,16 +158,15 @@ async fn c094_a_second_reading_that_is_empty_is_not_sent() {
 #[tokio::test]
 async fn c094_one_that_lies_about_it_is_cut_off() {
     for (wire, stated) in [(Wire::Http1, true), (Wire::Http1, false), (Wire::Http2, true), (Wire::Http2, false)] {
-        let site = Site::answering(wire, [503, 200]).await;
+        let server = answering(wire, [503, 200]);
         let body = Spent { left: Arc::new(WHOLE.into()), honest: false };
         let call = async {
             match stated {
-                true => send(wire, &site, WHOLE, body).await,
-                false => soon(client(wire).oneshot(put(&site.url(), body))).await,
+                true => send(wire, &server, WHOLE, body).await,
+                false => soon(client(wire).oneshot(put(&server.url("/x"), body))).await,
             }
         };
         is_the_callers_fault(&call.await.unwrap_err(), 2, "the body ended 6900 bytes before");
-        let whole = site.seen().arrivals.iter().filter(|arrival| arrival.body.is_some()).count();
-        assert_eq!(whole, 1, "{wire:?}");
+        assert_eq!(server.seen().complete(), 1, "{wire:?}");
     }
 }

@@ -71,7 +71,7 @@ async fn past_the_cap_it_is_sent_once_and_streams_fully() {
 #[tokio::test]
 async fn an_infinite_body_with_an_early_answer_ends() {
     for wire in WIRES {
-        let site = Site::start(wire, |_, request: Request<_>, _| async move {
+        let site = Site::start(wire, |_, request: Request<_>| async move {
             let mut body: hyper::body::Incoming = request.into_body();
             let mut read = 0;
             // So much has left the tape that it is past its cap.
@@ -101,7 +101,7 @@ async fn an_infinite_body_with_an_early_answer_ends() {
 #[tokio::test]
 async fn an_infinite_body_that_begins_slowly_goes_on_in_the_second_attempt() {
     for wire in WIRES {
-        let site = Site::start(wire, |number, request: Request<_>, _| async move {
+        let site = Site::start(wire, |number, request: Request<_>| async move {
             let mut body: hyper::body::Incoming = request.into_body();
             let mut read = Vec::new();
             let enough = if number == 1 { 3 } else { 6 };

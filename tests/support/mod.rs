@@ -17,7 +17,6 @@ use redial::{
     AttemptBody, Backoff, Budget, CallReport, Replay, RetryLayer, StandardPolicy, StopReason, Timeouts, Transient,
     policy::StandardPolicyBuilder, retry::Retry,
 };
-use tokio::net::TcpSocket;
 use tower::Layer;
 
 /// Both versions, where a test holds for each.
@@ -90,13 +89,6 @@ pub fn attempts<RB>(response: &Response<RB>) -> usize {
 /// Why the last attempt of a response was not repeated.
 pub fn stop<RB>(response: &Response<RB>) -> Option<StopReason> {
     response.extensions().get::<CallReport>()?.stop()
-}
-
-/// An address that is taken, so that nobody else gets it, and where nobody listens: connections are refused.
-pub fn nobody() -> TcpSocket {
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
-    socket
 }
 
 /// Fails instead of hanging.
