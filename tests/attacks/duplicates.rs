@@ -9,13 +9,14 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+use redial::testing::{Reply, Server};
 use redial::{AttemptBody, BoxError, Plan, Policy, RequestHead, RetryLayer, StandardPolicy};
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 use tower_http::follow_redirect::FollowRedirectLayer;
 
 use crate::{
     common::raw_h2::{self, Act, EVERY_STREAM, Script, reason},
-    support::{Wire, hyper_client, nobody, policy, request, site::Site, site::answer},
+    support::{Wire, hyper_client, policy, request},
 };
 
 type Attempt = Request<AttemptBody<Full<Bytes>>>;
@@ -28,32 +29,22 @@ fn order(url: &str) -> Request<Full<Bytes>> {
 /// which is read as proof that the POST was not sent.
 #[tokio::test]
 async fn a_redirect_below_does_not_repeat_an_answered_post() {
-    let dead = nobody();
-    let to = format!("http://{}/done", dead.local_addr().unwrap());
-    let site = Site::start(Wire::Http1, move |number, request, log| {
-        let to = to.clone();
-        async move {
-            log.read(number, request).await;
-            let mut response = answer(303, "");
-            response.headers_mut().insert("location", to.parse().unwrap());
-            Ok(response)
-        }
-    })
-    .await;
+    let dead = Server::refusing();
+    let site = Server::http1(Reply::status(303).header("location", dead.url("/done")));
     let stack = ServiceBuilder::new()
         .layer(RetryLayer::new(policy().build().unwrap()))
         .layer(FollowRedirectLayer::new())
         .service(hyper_client(Wire::Http1));
-    let error = stack.oneshot(order(&site.url())).await.unwrap_err();
+    let error = stack.oneshot(order(&site.url("/x"))).await.unwrap_err();
     println!("{error}");
-    assert_eq!(site.seen().started, 1, "a POST without a key, answered with 303");
+    site.seen().sent(1); // a POST without a key, answered with 303
 }
 
 /// An in-process handler that has had its effect, and whose second, independent call cannot connect.
 #[tokio::test]
 async fn a_handlers_own_failed_call_does_not_repeat_the_handler() {
-    let dead = nobody();
-    let url = format!("http://{}/notify", dead.local_addr().unwrap());
+    let dead = Server::refusing();
+    let url = dead.url("/notify");
     let effects = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&effects);
     let own = RetryLayer::new(policy().build().unwrap());
@@ -141,22 +132,25 @@ async fn a_plan_kept_by_a_policy_does_not_carry_a_gets_evidence_to_a_post() {
             self.0.judge(plan, outcome)
         }
     }
-    let site = Site::answering(Wire::Http1, [503]).await;
+    let site = Server::http1(Reply::status(503));
     let standard = policy().build().unwrap();
     let plan = standard.plan(&RequestHead::of(&Request::get("/").body(()).unwrap()));
     let layer = RetryLayer::new(Kept(standard, plan));
-    tower::Layer::layer(&layer, hyper_client::<Full<Bytes>>(Wire::Http1)).oneshot(order(&site.url())).await.unwrap();
-    assert_eq!(site.seen().started, 1);
+    tower::Layer::layer(&layer, hyper_client::<Full<Bytes>>(Wire::Http1))
+        .oneshot(order(&site.url("/x")))
+        .await
+        .unwrap();
+    site.seen().sent(1);
 }
 
 /// A handler that forwards what it was given, as a path of its own: what the caller stated of *its* operation becomes
 /// evidence for another one.
 #[tokio::test]
 async fn detach_does_not_carry_stated_evidence_to_another_operation() {
-    let site = Site::answering(Wire::Http1, [503]).await;
+    let site = Server::http1(Reply::status(503));
     let own = RetryLayer::new(policy().build().unwrap());
     let own = tower::Layer::layer(&own, hyper_client::<Full<Bytes>>(Wire::Http1));
-    let url: http::Uri = site.url().parse().unwrap();
+    let url: http::Uri = site.url("/x").parse().unwrap();
     let handler = service_fn(move |request: Attempt| {
         let (mut own, url) = (own.clone(), url.clone());
         async move {
@@ -170,5 +164,5 @@ async fn detach_does_not_carry_stated_evidence_to_another_operation() {
     request.extensions_mut().insert(redial::RequestOptions::new().attempts(2).idempotent("order numbers are unique"));
     let layer = RetryLayer::new(policy().attempts(1).build().unwrap());
     tower::Layer::layer(&layer, handler).oneshot(request).await.unwrap();
-    assert_eq!(site.seen().started, 1);
+    site.seen().sent(1);
 }

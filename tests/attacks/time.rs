@@ -82,7 +82,7 @@ async fn total_bounds_a_download_over_tcp() {
     };
     for wire in WIRES {
         let site =
-            Site::start(wire, |_, _, _| async { Ok(answer_with(200, Flood.map_err(|never| match never {}).boxed())) })
+            Site::start(wire, |_, _| async { Ok(answer_with(200, Flood.map_err(|never| match never {}).boxed())) })
                 .await;
         let stack = ServiceBuilder::new()
             .layer(TimeoutLayer::new().total(Duration::from_millis(300)))
