@@ -177,11 +177,11 @@ async fn hundred_drops(inside: bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_phases_with_a_limit_inside() {
+async fn c126_a_hundred_phases_with_a_limit_inside() {
     hundred_drops(true).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_phases_with_a_limit_outside() {
+async fn c126_a_hundred_phases_with_a_limit_outside() {
     hundred_drops(false).await;
 }

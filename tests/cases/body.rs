@@ -108,6 +108,19 @@ async fn c096_an_answer_that_has_no_body_is_whole() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn c090_an_answer_that_stalls_is_cut_off_and_not_asked_for_again() {
+    let script = Script::new([status(200).body(ScriptBody::text("h").stalling())]);
+    let client = ServiceBuilder::new()
+        .layer(redial::TimeoutLayer::new().body_idle(std::time::Duration::from_secs(1)))
+        .layer(RetryLayer::new(policy()))
+        .service(script.clone());
+    let mut body = client.oneshot(request(Method::GET)).await.unwrap().into_body();
+    assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "h");
+    assert!(body.frame().await.unwrap().unwrap_err().is_timeout());
+    assert_eq!(script.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn c141_an_answer_whose_body_breaks_was_handed_on() {
     // D22: the caller holds the head; a layer that reads the body as part of the attempt is another layer's task.
     let script = Script::new([status(200).body(ScriptBody::text("h").failing())]);

@@ -156,3 +156,34 @@ async fn c134_all_of_the_head_is_there_on_the_second_attempt() {
     assert_eq!((heads[1].0, heads[1].1.len(), &heads[1].2), (Version::HTTP_2, 4, &Some(Custom("the caller's"))));
     assert_eq!(ms(100), crate::policies::WAIT);
 }
+
+/// C142: one span for each attempt, siblings, made by the user's own trace layer inside the retry layer.
+#[tokio::test(start_paused = true)]
+async fn c142_attempts_have_spans_of_their_own() {
+    let (capture, _guard) = crate::capture::Capture::start();
+    let script = Script::new([status(503), status(503), status(200)]);
+    let propagated = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&propagated);
+    let per_attempt =
+        tower_http::trace::TraceLayer::new_for_http().make_span_with(|request: &Request<AttemptBody<Full<Bytes>>>| {
+            let number = redial::attempt_number(request.extensions());
+            tracing::info_span!("attempt", number)
+        });
+    let client = ServiceBuilder::new()
+        .layer(RetryLayer::new(policy()))
+        .layer(per_attempt)
+        // What a propagator reads: the span that is current when the request goes out.
+        .map_request(move |request: Request<AttemptBody<Full<Bytes>>>| {
+            seen.lock().unwrap().push(tracing::Span::current().id());
+            request
+        })
+        .service(script.clone());
+    client.oneshot(request(Method::GET)).await.unwrap();
+    let ids = propagated.lock().unwrap().clone();
+    assert_eq!(ids.len(), 3);
+    assert!(ids.iter().all(Option::is_some) && ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2], "{ids:?}");
+    let spans: Vec<_> = capture.all().into_iter().filter(|said| said.to_string().contains("attempt")).collect();
+    for number in ["1", "2", "3"] {
+        assert!(spans.iter().any(|span| span.to_string().contains(&format!("number={number}"))), "{number}: {spans:?}");
+    }
+}

@@ -3,6 +3,8 @@
 //! Named by their ids (`c025_…`), as those elsewhere in these tests are. On paused time and in memory: what was about
 //! sockets is in `faults`, `once`, `drain` and `replay`.
 
+#[path = "../common/capture.rs"]
+mod capture;
 #[path = "../common/policies.rs"]
 mod policies;
 #[path = "../common/script.rs"]

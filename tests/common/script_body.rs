@@ -46,6 +46,12 @@ impl ScriptBody {
         ScriptBody { then: Then::More, ..Self::default() }
     }
 
+    /// Says nothing more after its text.
+    pub fn stalling(mut self) -> Self {
+        self.then = Then::Silence;
+        self
+    }
+
     /// Breaks after its text.
     pub fn failing(mut self) -> Self {
         self.then = Then::Failure;

@@ -94,14 +94,14 @@ where
 }
 
 #[tokio::test(start_paused = true)]
-async fn over_a_concurrency_limit() {
+async fn c129_over_a_concurrency_limit() {
     let script = alternating();
     drive(RetryLayer::new(policy()).layer(ConcurrencyLimit::new(script.clone(), 1))).await;
     assert_eq!(script.count(), 150);
 }
 
 #[tokio::test(start_paused = true)]
-async fn over_a_buffer() {
+async fn c129_over_a_buffer() {
     let script = alternating();
     let stack = ServiceBuilder::new().layer(RetryLayer::new(policy())).buffer(1).service(script.clone());
     drive(stack).await;
@@ -109,7 +109,7 @@ async fn over_a_buffer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn over_load_shedding() {
+async fn c129_over_load_shedding() {
     let script = alternating();
     let stack =
         ServiceBuilder::new().layer(RetryLayer::new(policy())).load_shed().concurrency_limit(1).service(script.clone());

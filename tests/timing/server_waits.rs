@@ -68,6 +68,15 @@ async fn c061_longer_than_the_cap_stops_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn c062_six_refusals_of_thirty_seconds_are_one_request() {
+    // Never the short schedule of the policy's own.
+    let policy = builder().longest_server_wait(secs(20)).attempts_because(7, "as in the report").build().unwrap();
+    let (script, start) = (Script::always(status(429).retry_after("30")), Instant::now());
+    let answer = RetryLayer::new(policy).layer(script.clone()).oneshot(request(Method::GET)).await.unwrap();
+    assert_eq!((answer.status().as_u16(), script.count(), start.elapsed()), (429, 1, ms(0)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn c022_as_long_as_the_cap_is_waited() {
     // C022: the cap itself is allowed.
     let header = HeaderName::from_static("retry-after-ms");
