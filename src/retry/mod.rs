@@ -7,7 +7,7 @@ mod guard;
 mod head;
 mod layer;
 mod promise;
-mod reading;
+pub(crate) mod reading;
 mod replay;
 mod report;
 mod service;

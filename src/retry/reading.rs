@@ -24,6 +24,21 @@ thread_local! {
     static CURRENT: Cell<usize> = const { Cell::new(0) };
 }
 
+struct Restore(usize);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        CURRENT.set(self.0);
+    }
+}
+
+/// Polls a body as a client does that has a task of its own: for a service without one that stands for a client.
+#[cfg(feature = "testing")]
+pub(crate) fn as_the_client<T>(poll: impl FnOnce() -> T) -> T {
+    let _restore = Restore(CURRENT.replace(0));
+    poll()
+}
+
 impl Reading {
     pub(super) fn new() -> Self {
         Reading(Arc::new([AtomicU8::new(0)]))
@@ -58,14 +73,6 @@ impl Reading {
 
     /// Calls or polls the attempt that this belongs to.
     pub(super) fn during<T>(&self, attempt: impl FnOnce() -> T) -> T {
-        struct Restore(usize);
-
-        impl Drop for Restore {
-            fn drop(&mut self) {
-                CURRENT.set(self.0);
-            }
-        }
-
         let _restore = Restore(CURRENT.replace(self.address()));
         attempt()
     }

@@ -24,7 +24,7 @@ use super::{
     script::{Player, Readiness, Script},
     wire::frame,
 };
-use crate::BoxError;
+use crate::{BoxError, retry::reading::as_the_client};
 
 /// A script as a plain tower service, without sockets: for paused clocks. Its clones share the script's place and what
 /// was seen.
@@ -199,7 +199,7 @@ where
 {
     // Unread, it lives as long as the exchange.
     let mut body = pin!(body);
-    if !reply.early {
+    if !reply.early && !matches!(reply.what, What::NotConnected) {
         read(body.as_mut(), &mut arrival).await.map_err(Into::into)?;
     }
     if reply.after > Duration::ZERO {
@@ -231,7 +231,7 @@ where
 
 async fn read<B: Body>(mut body: Pin<&mut B>, arrival: &mut Arrival) -> Result<(), B::Error> {
     let mut trailers = None;
-    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+    while let Some(frame) = poll_fn(|cx| as_the_client(|| body.as_mut().poll_frame(cx))).await {
         match frame?.into_data() {
             Ok(data) => arrival.data(data),
             Err(frame) => trailers = frame.into_trailers().ok(),
