@@ -20,9 +20,10 @@
 //!
 //! # What cannot be told
 //!
-//! - *Which request* a proof is about. It speaks of the last request that the inner client sent. A layer below that
-//!   sends several for one (redirects, an authentication handshake) must pass only the first one's error as its own;
-//!   that is why a redirect layer belongs outside a retry.
+//! - *Which request* a proof is about. It speaks of the last request that the inner client sent, and a layer below may
+//!   have sent several for one: it followed a redirect, or answered a challenge. The retry layer therefore takes no
+//!   error for a proof once such a layer has looked at the attempt's body, and never one of a handler's own calls. A
+//!   layer that spawns a task to do so is not noticed.
 //! - A name that does not exist from a resolver that is down, and a lookup at all where the connector is not
 //!   hyper-util's: these are [`FaultKind::Connect`]. So is a lookup that fails with an error of the operating system.
 //! - A verdict of a TLS library other than rustls. A connect failure that shows no cause in the network (an I/O error, a

@@ -101,18 +101,20 @@ impl Head {
             }
         };
         let mut headers = HeaderMap::try_with_capacity(self.names as usize).unwrap_or_default();
-        let mut rest = pack;
-        while rest.len() >= LENGTHS {
-            let lengths = rest.split_to(LENGTHS);
-            let name_length = u16::from_le_bytes([lengths[0], lengths[1]]);
-            let value_length = u32::from_le_bytes([lengths[2], lengths[3], lengths[4], lengths[5]]);
-            let name = HeaderName::from_bytes(&rest.split_to(name_length.into()));
-            let value = HeaderValue::from_maybe_shared(rest.split_to((value_length >> 1) as usize));
+        let mut at = 0;
+        while let Some(&[n0, n1, v0, v1, v2, v3]) = pack[at..].first_chunk::<LENGTHS>() {
+            let name_length = usize::from(u16::from_le_bytes([n0, n1]));
+            let value_length = u32::from_le_bytes([v0, v1, v2, v3]);
+            let name_ends = at + LENGTHS + name_length;
+            let value_ends = name_ends + (value_length >> 1) as usize;
+            let name = HeaderName::from_bytes(&pack[at + LENGTHS..name_ends]);
+            let value = HeaderValue::from_maybe_shared(pack.slice(name_ends..value_ends));
             // Both came out of a header map, so both are valid.
             if let (Ok(name), Ok(mut value)) = (name, value) {
                 value.set_sensitive(value_length & 1 == 1);
                 headers.append(name, value);
             }
+            at = value_ends;
         }
         headers
     }
