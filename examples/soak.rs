@@ -66,6 +66,8 @@ struct World {
     cancelled: AtomicU64,
     /// Attempts after the first that were sent.
     retries: AtomicU64,
+    /// Requests whose body arrived as a whole one and was not.
+    mangled: AtomicU64,
 }
 
 type Body =
@@ -87,7 +89,11 @@ impl World {
             // Before the request is read.
             return Err(io::Error::other("reset"));
         }
-        request.into_body().collect().await.map_err(io::Error::other)?;
+        let length = request.headers().get("x-length").and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+        let body = request.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
+        if length != Some(body.len()) || body.iter().any(|byte| *byte != 1) {
+            self.mangled.fetch_add(1, Relaxed);
+        }
         let status = |code: u16| Response::builder().status(code);
         let full = |text: &'static str| Either::Left(Full::new(Bytes::from_static(text.as_bytes())));
         let fate = dice.random_range(0..100);
@@ -146,13 +152,14 @@ async fn serve(world: Arc<World>, listener: TcpListener) {
 /// A request of some kind: safe, with a key, or unsafe and counted; its body in memory or streamed.
 fn request(url: &str, id: u64, dice: &mut impl rand::Rng) -> Request<Body> {
     let text = Bytes::from(vec![1; dice.random_range(0..2000)]);
-    let body = if dice.random_bool(0.5) {
-        Either::Left(Full::new(text))
+    let (length, body) = if dice.random_bool(0.5) {
+        (text.len(), Either::Left(Full::new(text)))
     } else {
         let frames = (0..dice.random_range(0..6)).map(|_| Ok(Frame::data(text.clone()))).collect::<Vec<_>>();
-        Either::Right(StreamBody::new(futures_util::stream::iter(frames)))
+        (text.len() * frames.len(), Either::Right(StreamBody::new(futures_util::stream::iter(frames))))
     };
     let mut request = Request::new(body);
+    request.headers_mut().insert("x-length", length.into());
     *request.uri_mut() = url.parse().unwrap_or_default();
     match dice.random_range(0..4) {
         0 => *request.method_mut() = Method::GET,
@@ -187,6 +194,7 @@ async fn main() -> Result<ExitCode, BoxError> {
         well: AtomicU64::new(0),
         cancelled: AtomicU64::new(0),
         retries: AtomicU64::new(0),
+        mangled: AtomicU64::new(0),
     });
     let tasks_before = Handle::current().metrics().num_alive_tasks();
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -267,6 +275,7 @@ async fn main() -> Result<ExitCode, BoxError> {
     while world.connections.load(Relaxed) > 0 && Instant::now() < patience {
         sleep(Duration::from_millis(20)).await;
     }
+    let connections = world.connections.load(Relaxed);
     server.abort();
     let _ = server.await;
     while Handle::current().metrics().num_alive_tasks() > tasks_before && Instant::now() < patience {
@@ -279,7 +288,6 @@ async fn main() -> Result<ExitCode, BoxError> {
     let tokens = TOKENS - load(&world.retries) as f64 - budget.level();
     let permits = PERMITS - permits.available_permits();
     let tasks = Handle::current().metrics().num_alive_tasks() - tasks_before;
-    let connections = world.connections.load(Relaxed);
     let (early, late) = (early_memory.unwrap_or_default(), memory().unwrap_or_default());
     println!("calls {}, well {}, cancelled {}", load(&world.calls), load(&world.well), load(&world.cancelled));
     println!("requests {}, of which repeats {}", load(&world.requests), load(&world.retries));
@@ -290,7 +298,9 @@ async fn main() -> Result<ExitCode, BoxError> {
     println!("memory {early:.0} MiB after a quarter, {late:.0} MiB at the end");
     println!("unsafe requests that took effect twice: {twice}");
     let flat = late <= early * 1.2 + 16.0;
-    let sound = tokens <= 0.0 && permits == 0 && tasks == 0 && connections == 0 && twice == 0 && flat;
+    let mangled = load(&world.mangled);
+    println!("bodies that arrived as whole ones and were not: {mangled}");
+    let sound = mangled == 0 && tokens <= 0.0 && permits == 0 && tasks == 0 && connections == 0 && twice == 0 && flat;
     println!("{}", if sound { "nothing is missing" } else { "SOMETHING IS WRONG" });
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

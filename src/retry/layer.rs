@@ -66,6 +66,12 @@ use super::Retry;
 /// - any middleware or handler that builds a new request. A handler's request of its own is a path of its own; where
 ///   it forwards the very request it was given, [`detach`](crate::detach) says that a new path is meant.
 ///
+/// # What counts as never sent
+///
+/// A request without evidence is repeated where its error proves that it was never sent. A layer below that looks at
+/// the body, be it only to measure it, may have sent it on by itself, so that its errors prove nothing any more: keep
+/// such layers above. One that does so in a task of its own is not noticed.
+///
 /// # What the inner service must be
 ///
 /// Any `Service<Request<AttemptBody<B>>> + Clone` whose error is `Into<BoxError>` and whose response is a

@@ -147,23 +147,29 @@ impl<B: Replay> Reel<B> {
         }
     }
 
-    fn keep(&mut self, frame: &Frame<B::Data>, whole: bool) {
+    /// Keeps a frame, or what was kept is given back, to be dropped.
+    fn keep(&mut self, frame: &Frame<B::Data>, whole: bool) -> Vec<Kept<B::Data>> {
         if self.over {
-            return;
+            return Vec::new();
         }
         let size = frame.data_ref().map_or(0, Buf::remaining);
         self.bytes = self.bytes.saturating_add(size);
-        if !whole && (self.bytes > CAP || self.kept.len() >= FRAMES) {
-            self.over = true;
-            self.kept = Vec::new();
-        } else if let Some(data) = frame.data_ref() {
-            self.kept.push(Kept::Data(data.clone()));
-        } else if let Some(trailers) = frame.trailers_ref() {
-            self.kept.push(Kept::Trailers(trailers.clone()));
-        } else {
-            // A kind of frame we do not know cannot be copied.
-            self.over = true;
-            self.kept = Vec::new();
+        let kept = match (frame.data_ref(), frame.trailers_ref()) {
+            _ if !whole && (self.bytes > CAP || self.kept.len() >= FRAMES) => None,
+            (Some(data), _) => Some(Kept::Data(data.clone())),
+            (None, Some(trailers)) => Some(Kept::Trailers(trailers.clone())),
+            // A kind of frame that we do not know cannot be copied.
+            (None, None) => None,
+        };
+        match kept {
+            Some(kept) => {
+                self.kept.push(kept);
+                Vec::new()
+            }
+            None => {
+                self.over = true;
+                std::mem::take(&mut self.kept)
+            }
         }
     }
 }
@@ -191,15 +197,21 @@ impl<B: Replay> Play<B> {
             if reel.epoch != self.epoch {
                 return Poll::Ready(Some(Err(UploadRevoked.into())));
             }
+            if let Some(failed) = &reel.failed {
+                // Also where it failed in the hands of an attempt that was over: this is no end of the body.
+                return Poll::Ready(Some(Err(failed.clone().into())));
+            }
             if let Some(kept) = reel.kept.get(self.at) {
                 self.at += 1;
                 return Poll::Ready(Some(Ok(kept.to_frame())));
             }
             match std::mem::replace(&mut reel.source, Rest::Out) {
-                Rest::Here(source) => Lease { reel: &self.reel, source: Some(source) },
+                Rest::Here(source) => Lease { reel: &self.reel, source: Some(source), polled: false },
                 // An attempt that is over has it in hand just now, and wakes whoever waits here.
                 Rest::Out => {
-                    reel.wake_later(cx);
+                    let before = reel.wake_later(cx);
+                    drop(reel);
+                    drop(before);
                     return Poll::Pending;
                 }
                 Rest::Gone => {
@@ -209,13 +221,15 @@ impl<B: Replay> Play<B> {
             }
         };
         let (polled, size) = lease.poll_frame(cx);
+        // What is replaced is dropped outside the lock: it is the caller's too.
+        let mut before = (None, Vec::new());
         let mut reel = lock(&self.reel);
         // An attempt that is over hands nothing out; but what it took is on the tape for its successor.
         let over = reel.epoch != self.epoch;
         let result = match polled {
             Poll::Pending => {
                 if !over {
-                    reel.wake_later(cx);
+                    before.0 = reel.wake_later(cx);
                 }
                 reel.take_back(lease.source.take());
                 Poll::Pending
@@ -235,16 +249,22 @@ impl<B: Replay> Play<B> {
                 let data = frame.data_ref().map(|data| data.remaining() as u64);
                 let whole = !reel.started && data.is_some() && size == data;
                 reel.started = true;
-                reel.keep(&frame, whole);
-                reel.take_back(lease.source.take());
+                before.1 = reel.keep(&frame, whole);
+                if over && reel.over {
+                    // It is on no tape: the attempt that goes on would be sent without it.
+                    reel.failed =
+                        Some(BodyFailed::new("the body outgrew what is kept of it between two attempts".into()));
+                    reel.take_back(None);
+                } else {
+                    reel.take_back(lease.source.take());
+                }
                 self.at = reel.kept.len();
                 Poll::Ready(Some(Ok(frame)))
             }
         };
         let waker = if over { reel.waker.take() } else { None };
         drop(reel);
-        // What has ended is dropped outside the lock.
-        drop(lease);
+        drop((lease, before));
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -285,9 +305,11 @@ impl<B: Replay> Play<B> {
 }
 
 impl<B: Body> Reel<B> {
-    fn wake_later(&mut self, cx: &Context<'_>) {
-        if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
-            self.waker = Some(cx.waker().clone());
+    /// Returns the waker before: to drop it may drop a task.
+    fn wake_later(&mut self, cx: &Context<'_>) -> Option<Waker> {
+        match &self.waker {
+            Some(waker) if waker.will_wake(cx.waker()) => None,
+            _ => self.waker.replace(cx.waker().clone()),
         }
     }
 
@@ -301,6 +323,8 @@ impl<B: Body> Reel<B> {
 struct Lease<'a, B: Body> {
     reel: &'a Mutex<Reel<B>>,
     source: Option<Pin<Box<B>>>,
+    /// The poll has returned.
+    polled: bool,
 }
 
 /// What the body yields, and the exact size that it gave before.
@@ -310,15 +334,17 @@ impl<B: Body> Lease<'_, B> {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Polled<B> {
         let Some(source) = self.source.as_mut() else { return (Poll::Ready(None), None) };
         let size = source.size_hint().exact();
-        (source.as_mut().poll_frame(cx), size)
+        let frame = source.as_mut().poll_frame(cx);
+        self.polled = true;
+        (frame, size)
     }
 }
 
 impl<B: Body> Drop for Lease<'_, B> {
-    /// While unwinding, the caller's body has panicked. What it would have yielded is lost, and a repeat would be sent
-    /// without it.
+    /// A poll that has not returned has panicked. What it would have yielded is lost, and a repeat would be sent without
+    /// it.
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if self.polled {
             return;
         }
         let waker = {

@@ -7,4 +7,6 @@ mod support;
 
 mod bodies;
 mod duplicates;
+mod tape;
 mod time;
+mod waker;

@@ -11,6 +11,7 @@ use tower::{BoxError, Layer, ServiceBuilder, ServiceExt, service_fn};
 
 use crate::{
     call,
+    common::raw_h1::{self, Act},
     policies::policy,
     script::{Script, ScriptBody, request, status, text},
     stop,
@@ -128,4 +129,23 @@ async fn c141_an_answer_whose_body_breaks_was_handed_on() {
     assert_eq!((answer.status(), script.count()), (StatusCode::OK, 1));
     assert!(answer.into_body().collect().await.is_err());
     assert_eq!(script.count(), 1);
+}
+
+/// D22: the head was handed on, so that none of these is repeated; the caller meets the broken end, where one can be
+/// told from a whole one.
+#[tokio::test]
+async fn c097_an_answer_cut_short_is_no_whole_one() {
+    let cases = [
+        ("HTTP/1.1 200 X\r\ncontent-length: 100\r\n\r\nhello", false),
+        ("HTTP/1.1 200 X\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n", false),
+        ("HTTP/1.0 200 X\r\n\r\nhello", true),
+    ];
+    for (answer, whole) in cases {
+        let server = raw_h1::start(vec![vec![Act::Request, raw_h1::send(answer), Act::Close]]).await;
+        let client = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build_http();
+        let request = Request::get(server.url("http")).body(Full::<Bytes>::default()).unwrap();
+        let answer = RetryLayer::new(policy()).layer(client).oneshot(request).await.unwrap();
+        assert_eq!(answer.into_body().collect().await.is_ok(), whole);
+        assert_eq!(server.seen().requests, 1);
+    }
 }

@@ -172,3 +172,29 @@ async fn c054_an_upgrade_is_left_alone() {
     assert_eq!(answer.status(), StatusCode::SWITCHING_PROTOCOLS);
     assert!(answer.extensions().get::<CallReport>().is_none(), "passed through as it came");
 }
+
+#[tokio::test(start_paused = true)]
+async fn c001_a_fraction_of_a_second_is_waited_for() {
+    let (script, start) = (Script::new([status(429).retry_after("0.503"), status(200)]), Instant::now());
+    assert_eq!(call(&policy(), &script, request(Method::GET)).await.unwrap().status(), StatusCode::OK);
+    assert!(script.count() == 2 && script.millis(start)[1] >= 503);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c006_a_date_is_waited_for() {
+    let clock = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_445_412_477); // 2015-10-21T07:27:57Z
+    let policy = builder().clock(redial::Clock::fixed(clock)).build().unwrap();
+    let script = Script::new([status(503).retry_after("Wed, 21 Oct 2015 07:28:00 GMT"), status(200)]);
+    let start = Instant::now();
+    assert_eq!(call(&policy, &script, request(Method::GET)).await.unwrap().status(), StatusCode::OK);
+    assert!(script.count() == 2 && script.millis(start)[1] >= 3_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c020_a_requests_own_header_is_not_asked() {
+    let mut own = request(Method::GET);
+    own.headers_mut().insert("retry-after", "1".parse().unwrap());
+    let (script, start) = (Script::new([status(503).retry_after("5"), status(200)]), Instant::now());
+    call(&policy(), &script, own).await.unwrap();
+    assert!(script.millis(start)[1] >= 5_000);
+}

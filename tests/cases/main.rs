@@ -5,6 +5,8 @@
 
 #[path = "../common/capture.rs"]
 mod capture;
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../common/policies.rs"]
 mod policies;
 #[path = "../common/script.rs"]

@@ -119,6 +119,7 @@ fn decorrelated(case: &Value) -> Outcome {
     let max = Duration::from_secs(3600);
     let backoff = Backoff::exponential(seconds(&case["base_s"])).max(max).jitter(Jitter::Decorrelated);
     let invariant = case["invariant"].as_str().expect("an invariant");
+    assert_eq!(invariant, "0 <= delay <= max_delay, no panic, no negative", "the invariant that is checked here");
     for roll in [0, 1, u64::MAX / 3, u64::MAX / 2, u64::MAX] {
         let mut previous = None;
         for retry in 0..=retry(case) {
