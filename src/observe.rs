@@ -1,7 +1,7 @@
 //! The one place that emits events.
 //!
-//! All under the target `redial`, with the fields that the crate's front page lists. Levels follow S16: DEBUG for an attempt that will be repeated, INFO for success after a retry, one ERROR for a final failure of
-//! what should have worked, DEBUG for a cancelled call. Targets are logged without userinfo and query, and neither
+//! All under the target `redial`, with the fields that the crate's front page lists. Levels follow S16: DEBUG for an
+//! attempt that will be repeated, INFO for success after a retry, one ERROR for a final failure of what should have worked, DEBUG for a cancelled call. Targets are logged without userinfo and query, and neither
 //! headers nor a foreign error's text are.
 
 use std::time::Duration;

@@ -161,9 +161,11 @@ where
         loop {
             match this.state.as_mut().project() {
                 StateProj::Attempt { response } => {
-                    let reading = call.reading.clone();
-                    let timer = this.timer.as_mut();
-                    let result = ready!(reading.during(|| timer.limit(cx, response, || call.attempt_ends())));
+                    let polled = {
+                        let _current = call.reading.enter();
+                        this.timer.as_mut().limit(cx, response, || call.attempt_ends())
+                    };
+                    let result = ready!(polled);
                     let result = result.map(|result| result.map_err(Into::into));
                     match call.settle(this.policy, result) {
                         End::Return(output) => {

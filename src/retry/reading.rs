@@ -24,7 +24,8 @@ thread_local! {
     static CURRENT: Cell<usize> = const { Cell::new(0) };
 }
 
-struct Restore(usize);
+/// Puts back what was current before.
+pub(super) struct Restore(usize);
 
 impl Drop for Restore {
     fn drop(&mut self) {
@@ -73,8 +74,13 @@ impl Reading {
 
     /// Calls or polls the attempt that this belongs to.
     pub(super) fn during<T>(&self, attempt: impl FnOnce() -> T) -> T {
-        let _restore = Restore(CURRENT.replace(self.address()));
+        let _current = self.enter();
         attempt()
+    }
+
+    /// The same until the guard is dropped.
+    pub(super) fn enter(&self) -> Restore {
+        Restore(CURRENT.replace(self.address()))
     }
 
     /// What the attempt's error says.
