@@ -6,6 +6,9 @@
 mod deadline;
 mod error;
 pub mod fault;
+pub mod layers;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 mod observe;
 pub mod policy;
 mod redact;

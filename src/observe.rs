@@ -1,4 +1,4 @@
-//! The one place that emits events.
+//! The one place that emits events and, with the feature `metrics`, counts.
 //!
 //! All under the target `redial`, with the fields that the crate's front page lists. Levels follow S16: DEBUG for an
 //! attempt that will be repeated, INFO for success after a retry, one ERROR for a final failure of what should have worked, DEBUG for a cancelled call. Targets are logged without userinfo and query, and neither
@@ -9,8 +9,11 @@ use std::time::Duration;
 use http::{Method, Uri};
 use tracing::{Level, event};
 
+#[cfg(feature = "metrics")]
+pub(crate) mod meter;
+
 use crate::{
-    policy::{Class, Plan, StopReason, operation::Operation},
+    policy::{Class, Plan, StopReason, Verdict, operation::Operation},
     redact::{Redacted, Target},
     retry::{AttemptOutcome, AttemptReport, CallReport},
 };
@@ -58,8 +61,27 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// An attempt has ended and was judged. No event: what follows has one.
+#[cfg_attr(not(feature = "metrics"), expect(unused_variables))]
+pub(crate) fn attempted(plan: &Plan, outcome: AttemptOutcome, verdict: &Verdict) {
+    #[cfg(feature = "metrics")]
+    meter::attempt(&plan.operation, outcome, verdict);
+}
+
+/// A call has ended with an answer at the first try. No event: nothing happened.
+#[cfg_attr(not(feature = "metrics"), expect(unused_variables))]
+pub(crate) fn answered(plan: &Plan, class: Class) {
+    #[cfg(feature = "metrics")]
+    match class {
+        Class::Success => meter::succeeded(&plan.operation),
+        _ => meter::ended(&plan.operation, class, None),
+    }
+}
+
 /// An attempt failed and will be repeated.
 pub(crate) fn will_retry(about: About<'_>, attempt: &AttemptReport) {
+    #[cfg(feature = "metrics")]
+    meter::retry(&about.plan.operation, attempt);
     call_event!(Level::DEBUG, about, {
         attempt = attempt.number,
         outcome = "transient",
@@ -72,6 +94,8 @@ pub(crate) fn will_retry(about: About<'_>, attempt: &AttemptReport) {
 
 /// A call succeeded, though not at the first try.
 pub(crate) fn recovered(about: About<'_>, report: &CallReport) {
+    #[cfg(feature = "metrics")]
+    meter::succeeded(&about.plan.operation);
     let attempts = report.attempts().len();
     call_event!(Level::INFO, about, {
         attempt = attempts,
@@ -83,6 +107,8 @@ pub(crate) fn recovered(about: About<'_>, report: &CallReport) {
 
 /// A call ended without success: ERROR where it should have worked (D33), DEBUG for a business answer.
 pub(crate) fn ended(about: About<'_>, report: &CallReport, class: Class, returns_error: bool) {
+    #[cfg(feature = "metrics")]
+    meter::ended(&about.plan.operation, class, report.stop());
     let last = report.attempts().last();
     let stop = report.stop().map(StopReason::as_str);
     macro_rules! ended {
@@ -118,6 +144,8 @@ pub(crate) fn unclassified(about: About<'_>, attempt: u32, outcome: AttemptOutco
 
 /// No route matched (D27).
 pub(crate) fn unmatched(plan: &Plan, method: &Method, uri: &Uri) {
+    #[cfg(feature = "metrics")]
+    meter::unmatched(&plan.operation);
     let about = About { plan, method, uri };
     call_event!(Level::DEBUG, about, { outcome = "unmatched", }, "no route matches: sent once, not repeated");
 }
@@ -133,6 +161,8 @@ pub(crate) enum Phase {
 
 /// The caller dropped the call (D35).
 pub(crate) fn cancelled(about: About<'_>, attempt: u32, phase: Phase) {
+    #[cfg(feature = "metrics")]
+    meter::cancelled(&about.plan.operation);
     let phase = match phase {
         Phase::InFlight => "in flight",
         Phase::Draining => "letting a failed response go",
@@ -142,7 +172,14 @@ pub(crate) fn cancelled(about: About<'_>, attempt: u32, phase: Phase) {
     call_event!(Level::DEBUG, about, { attempt, outcome = "cancelled", phase, }, "cancelled");
 }
 
-/// A second retry layer was found below on one path (S13).
+/// A second retry layer was found below on one path (S13): every request counts, one WARN a layer.
+#[cfg_attr(not(feature = "metrics"), expect(unused_variables))]
+pub(crate) fn stacked_again(plan: impl FnOnce() -> Plan) {
+    #[cfg(feature = "metrics")]
+    meter::stopped(&plan().operation, StopReason::Stacked);
+}
+
+/// The first request that shows it.
 pub(crate) fn stacked(plan: &Plan) {
     event!(
         target: TARGET,

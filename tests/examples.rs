@@ -11,6 +11,22 @@ type Example = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const EXAMPLES: &[Example] = &[
     (
+        "attempt_spans",
+        &[],
+        &[
+            "\t\t ->  error.type: String(Owned(\"503\"))",
+            "\t\t ->  http.request.resend_count: I64(1)",
+            "\t\t ->  error.type: String(Owned(\"reset\"))",
+            "\t\t ->  http.request.resend_count: I64(2)",
+            "\t\t ->  http.response.status_code: I64(200)",
+            "\tName         : order",
+            "200 OK",
+            "the server saw 00-…",
+            "the server saw 00-…",
+            "the server saw 00-…",
+        ],
+    ),
+    (
         "custom_judge",
         &[],
         &[
@@ -53,7 +69,7 @@ const EXAMPLES: &[Example] = &[
     // Long by default.
     (
         "outage",
-        &["--seconds", "3", "--svg", concat!(env!("CARGO_TARGET_TMPDIR"), "/outage.svg")],
+        &["--seconds", "3", "--metrics", "--svg", concat!(env!("CARGO_TARGET_TMPDIR"), "/outage.svg")],
         &[
             "healthy…",
             "outage…",
@@ -61,7 +77,17 @@ const EXAMPLES: &[Example] = &[
             "The naive loop brought…",
             "redial brought…",
             "and repeated no write.",
+            "# TYPE redial_calls_total counter",
             "The picture is in…",
+        ],
+    ),
+    (
+        "prometheus",
+        &[],
+        &[
+            "# TYPE redial_calls_total counter",
+            "redial_calls_total{provider=\"shop\",operation=\"orders\",outcome=\"success\"} 2",
+            "redial_wait_seconds_count{provider=\"shop\",operation=\"orders\",by=\"policy\"} 2",
         ],
     ),
     (
@@ -103,7 +129,8 @@ const EXAMPLES: &[Example] = &[
 ];
 
 /// Examples that need a feature.
-const FEATURES: &[(&str, &str)] = &[("testing_kit", "testing")];
+const FEATURES: &[(&str, &str)] =
+    &[("attempt_spans", "testing"), ("outage", "metrics"), ("prometheus", "metrics"), ("testing_kit", "testing")];
 
 #[test]
 fn every_example_runs_and_shows_its_point() {

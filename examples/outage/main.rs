@@ -1,7 +1,8 @@
 //! A bad day: one server's script, and three clients that live through it side by side.
 //!
 //! `cargo run --release --example outage` needs no argument and no fixed port. It takes about half a minute, then prints
-//! a table and what it means, and draws `target/outage.svg`.
+//! a table and what it means, and draws `target/outage.svg`. With `--features metrics`, `-- --metrics` shows what redial
+//! counts.
 
 use std::{
     fs,
@@ -16,6 +17,9 @@ use tower::BoxError;
 
 mod clients;
 mod day;
+#[cfg(feature = "metrics")]
+#[path = "../support/page.rs"]
+mod page;
 mod picture;
 mod run;
 mod server;
@@ -39,6 +43,10 @@ struct Options {
     /// Where the picture goes.
     #[arg(long, default_value = "target/outage.svg")]
     svg: PathBuf,
+    /// Serve what redial counts while the day lasts, as Prometheus reads it, and print it at the end.
+    #[cfg(feature = "metrics")]
+    #[arg(long, conflicts_with = "json")]
+    metrics: bool,
 }
 
 #[tokio::main]
@@ -53,6 +61,12 @@ async fn main() -> ExitCode {
 }
 
 async fn live(options: Options) -> Result<ExitCode, BoxError> {
+    #[cfg(feature = "metrics")]
+    let metrics = if options.metrics { Some(page::install()?) } else { None };
+    #[cfg(feature = "metrics")]
+    if let Some(metrics) = &metrics {
+        eprintln!("metrics: {}", page::serve(metrics.clone()).await?);
+    }
     let day = tokio::select! {
         day = run::run(options.seed, options.rate, Duration::from_secs(options.seconds.into())) => day?,
         interrupted = tokio::signal::ctrl_c() => {
@@ -68,6 +82,10 @@ async fn live(options: Options) -> Result<ExitCode, BoxError> {
     print(&table::text(&day)?)?;
     let file = options.svg.display();
     save(&day, &options.svg).map_err(|error| format!("{file} cannot be written: {error}"))?;
+    #[cfg(feature = "metrics")]
+    if let Some(metrics) = &metrics {
+        print(&format!("\n{}", metrics.render()))?;
+    }
     print(&format!("\nThe picture is in {file}.\n"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -52,6 +52,8 @@ pub(crate) struct Operation {
     pub(crate) waits: Arc<AtomicU64>,
     pub(crate) judge: Option<Arc<JudgeFn>>,
     pub(crate) warnings: Vec<String>,
+    #[cfg(feature = "metrics")]
+    pub(crate) meters: crate::observe::meter::Meters,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,6 +92,12 @@ impl Operation {
             }
             Evidence::Stated(_) => true,
         }
+    }
+
+    /// Whether the policy speaks of this status.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn has_listed(&self, status: u16) -> bool {
+        self.transient.has_status(status) || self.business.contains(&status)
     }
 
     pub(crate) fn judge(&self, plan: &Plan, outcome: &Outcome<'_>) -> Verdict {

@@ -79,6 +79,8 @@ impl StandardPolicy {
                 waits: Arc::default(),
                 judge: None,
                 warnings: Vec::new(),
+                #[cfg(feature = "metrics")]
+                meters: crate::observe::meter::Meters::of("", ""),
             },
             attempts_reason: None,
             reset_headers: Vec::new(),
@@ -296,6 +298,10 @@ impl StandardPolicyBuilder {
         self.operation.wait_headers.push(WaitHeader::new(http::header::RETRY_AFTER, Unit::RetryAfter));
         self.operation.wait_headers.append(&mut self.reset_headers);
         self.operation.warnings = rules::warnings(&self.operation);
+        #[cfg(feature = "metrics")]
+        {
+            self.operation.meters = crate::observe::meter::Meters::of(&self.operation.provider, &self.operation.name);
+        }
         for warning in &self.operation.warnings {
             crate::observe::policy_warning(&self.operation, warning);
         }

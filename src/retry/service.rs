@@ -74,6 +74,7 @@ where
                 future::refuse(service, self.policy.clone(), error)
             }
             OnStacking::PassOnce { warned } => {
+                observe::stacked_again(|| self.policy.plan(&RequestHead::of(&request)));
                 if !warned.swap(true, Ordering::Relaxed) {
                     observe::stacked(&self.policy.plan(&RequestHead::of(&request)));
                 }

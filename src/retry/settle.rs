@@ -68,6 +68,7 @@ impl<B: Replay> Call<B> {
             self.trail.get_or_insert_default().stacked = true;
         }
         let verdict = self.judge(policy, &result, fault);
+        observe::attempted(&self.plan, outcome_of(&result, fault), &verdict);
         match (&mut result, verdict.class()) {
             (Ok(response), Class::Success) => {
                 self.succeeded(response);
@@ -99,7 +100,7 @@ impl<B: Replay> Call<B> {
             self.plan.operation.budget.first_try(true);
         }
         if self.trail.is_none() {
-            return;
+            return observe::answered(&self.plan, Class::Success);
         }
         let now = Instant::now();
         let outcome = AttemptOutcome::Status(response.status());
@@ -111,6 +112,8 @@ impl<B: Replay> Call<B> {
         // The first try, held back, has a report as well.
         if self.attempt > 1 {
             observe::recovered(self.about(), &report);
+        } else {
+            observe::answered(&self.plan, Class::Success);
         }
         response.extensions_mut().insert(report);
     }
@@ -124,10 +127,7 @@ impl<B: Replay> Call<B> {
         let now = Instant::now();
         let deadline = self.deadline();
         let transient = verdict.class() == Class::Transient;
-        let outcome = match &result {
-            Ok(response) => AttemptOutcome::Status(response.status()),
-            Err(_) => AttemptOutcome::Fault(fault.map_or(FaultKind::Unclassified, |fault| fault.kind())),
-        };
+        let outcome = outcome_of(&result, fault);
         let reach = match fault {
             Some(fault) if fault.is_unsent() => Reach::NotSent,
             _ if verdict.rejected_because().is_some() => Reach::Rejected,
@@ -146,6 +146,7 @@ impl<B: Replay> Call<B> {
         }
         if answered && self.trail.is_none() && verdict.class() == Class::Permanent {
             // A business answer at the first try: no retry was refused, nothing to report.
+            observe::answered(&self.plan, Class::Permanent);
             return End::Return(result.map_err(Error::of_inner));
         }
         let hold = self.plan.operation.held_for(&verdict, now);
@@ -254,5 +255,12 @@ impl<B: Replay> Call<B> {
                 Err(self.give_up(now, error, class, stop.reason, stop.not_before))
             }
         }
+    }
+}
+
+fn outcome_of<RB>(result: &Result<Response<RB>, BoxError>, fault: Option<Fault>) -> AttemptOutcome {
+    match result {
+        Ok(response) => AttemptOutcome::Status(response.status()),
+        Err(_) => AttemptOutcome::Fault(fault.map_or(FaultKind::Unclassified, |fault| fault.kind())),
     }
 }
