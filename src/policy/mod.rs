@@ -8,6 +8,7 @@
 //! Policies see heads and errors, never bodies, so they are not generic over them, and
 //! `Arc<dyn Policy + Send + Sync>` is a policy too.
 
+mod answer;
 mod backoff;
 pub mod budget;
 mod clock;
@@ -27,6 +28,7 @@ mod standard;
 mod stop;
 mod transient;
 
+pub use answer::{AnswerRule, Meaning, PEEK};
 pub use backoff::{Backoff, Jitter};
 pub use budget::Budget;
 pub use clock::{Clock, ClockHand};

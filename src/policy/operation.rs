@@ -14,8 +14,8 @@ use rand::Rng;
 use tokio::time::Instant;
 
 use super::{
-    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Outcome, Plan, RequestHead, RequestOptions,
-    Timeouts, Transient, Verdict, WaitHeader, dice::Dice, query, retry_after,
+    AnswerRule, Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Outcome, Plan, RequestHead,
+    RequestOptions, Timeouts, Transient, Verdict, WaitHeader, dice::Dice, query, retry_after,
 };
 use crate::fault::Fault;
 
@@ -37,7 +37,11 @@ pub(crate) struct Operation {
     pub(crate) given: Given,
     pub(crate) transient: Transient,
     pub(crate) business: Vec<u16>,
+    /// Tried in order, before the lists.
+    pub(crate) answers: Vec<AnswerRule>,
     pub(crate) key_header: HeaderName,
+    /// Whether the provider answers a key that it has answered before with the same answer again (D31).
+    pub(crate) key_replays: bool,
     pub(crate) preconditions: Vec<HeaderName>,
     /// Query parameters that are preconditions, percent-decoded.
     pub(crate) query_preconditions: Vec<Box<str>>,
@@ -105,15 +109,26 @@ impl Operation {
             Some(fault) => self.judge_fault(fault),
             None => self.judge_answer(outcome),
         };
-        let verdict = self.heed(verdict, outcome);
+        let verdict = self.heed(self.replayed(plan, verdict, outcome), outcome);
         match &self.judge {
             Some(judge) => self.heed(judge(plan, outcome, verdict), outcome),
             None => verdict,
         }
     }
 
+    /// Where answers are saved by key, a repeat of what was answered would be told the same (D31).
+    fn replayed(&self, plan: &Plan, verdict: Verdict, outcome: &Outcome<'_>) -> Verdict {
+        let saved = self.key_replays && plan.evidence == Some(Evidence::Key) && outcome.status().is_some();
+        let passes = verdict.class() == Class::Transient && verdict.rejected_because().is_none();
+        if saved && passes { Verdict::permanent().with_hint(verdict.hint()) } else { verdict }
+    }
+
     fn judge_answer(&self, outcome: &Outcome<'_>) -> Verdict {
         let Some(status) = outcome.status() else { return Verdict::unclassified() };
+        let ruled = self.answers.iter().find_map(|rule| rule.judge(status, outcome, || self.clock.now()));
+        if let Some(verdict) = ruled {
+            return verdict;
+        }
         let code = status.as_u16();
         if self.transient.has_status(code) {
             let verdict = match self.transient.rejected_because(status) {

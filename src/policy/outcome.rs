@@ -59,6 +59,7 @@ pub struct Outcome<'a> {
     what: What<'a>,
     attempt: u32,
     earlier_unknown: bool,
+    body: Option<&'a [u8]>,
 }
 
 enum What<'a> {
@@ -69,7 +70,7 @@ enum What<'a> {
 impl<'a> Outcome<'a> {
     /// An answer to the first attempt. Useful in the tests of a policy.
     pub fn answer(status: StatusCode, headers: &'a HeaderMap) -> Self {
-        Outcome { what: What::Answer(status, headers), attempt: 1, earlier_unknown: false }
+        Outcome { what: What::Answer(status, headers), attempt: 1, earlier_unknown: false, body: None }
     }
 
     /// A first attempt that failed without an answer. Useful in the tests of a policy.
@@ -78,7 +79,7 @@ impl<'a> Outcome<'a> {
     }
 
     pub(crate) fn failed_as(error: &'a (dyn StdError + 'static), fault: Fault) -> Self {
-        Outcome { what: What::Failed(error, fault), attempt: 1, earlier_unknown: false }
+        Outcome { what: What::Failed(error, fault), attempt: 1, earlier_unknown: false, body: None }
     }
 
     /// The same outcome of a later attempt. `earlier_unknown`: an earlier attempt of this call may have worked.
@@ -86,6 +87,18 @@ impl<'a> Outcome<'a> {
         self.attempt = attempt;
         self.earlier_unknown = earlier_unknown;
         self
+    }
+
+    /// The same answer with the beginning of its body.
+    pub fn with_body(mut self, body: &'a [u8]) -> Self {
+        self.body = Some(body);
+        self
+    }
+
+    /// The first [`PEEK`](super::PEEK) bytes of an error answer's body, where the verdict before this one was
+    /// [`Verdict::look_into_body`]; empty where there is none. May hold secrets: do not log it.
+    pub fn body(&self) -> Option<&'a [u8]> {
+        self.body
     }
 
     /// The answer's status, where there is an answer.
@@ -201,11 +214,12 @@ pub struct Verdict {
     rejected: Option<Cow<'static, str>>,
     hint: Hint,
     listed: bool,
+    look: bool,
 }
 
 impl Verdict {
     const fn of(class: Class, listed: bool) -> Self {
-        Verdict { class, rejected: None, hint: Hint { wait: None, retry: None }, listed }
+        Verdict { class, rejected: None, hint: Hint { wait: None, retry: None }, listed, look: false }
     }
 
     /// What the caller asked for.
@@ -239,6 +253,20 @@ impl Verdict {
     /// Final; the caller looks before repeating.
     pub const fn verify() -> Self {
         Self::of(Class::Verify, true)
+    }
+
+    /// Not yet to be said: the beginning of the answer's body has to be known first. The policy is asked again, and then
+    /// finds it in [`Outcome::body`]. It is read within the attempt's timeout, and the caller gets it all the same.
+    /// Granted once, and for statuses from 400 on; else it is read as [`unclassified`](Self::unclassified).
+    pub const fn look_into_body() -> Self {
+        let mut verdict = Self::unclassified();
+        verdict.look = true;
+        verdict
+    }
+
+    /// Whether it asks for the answer's body.
+    pub fn asks_for_body(&self) -> bool {
+        self.look
     }
 
     /// The same verdict with what the server asked for.

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::operation::Operation;
+use super::{AnswerRule, operation::Operation};
 
 /// The longest that anything here may take or wait: a day. What takes longer belongs to a job, not to a call.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -55,6 +55,7 @@ impl std::error::Error for PolicyError {}
 pub(crate) fn broken(operation: &Operation, attempts_reason: Option<&str>) -> Vec<Broken> {
     let mut broken = Vec::new();
     broken.extend(operation.transient.broken());
+    broken.extend(operation.answers.iter().flat_map(AnswerRule::broken));
     broken.extend(timeouts(operation).map(|how| ("S8", how)));
     if operation.stated.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
         broken.push(("S7", "idempotent for an empty reason: say why a repeat is safe".to_owned()));

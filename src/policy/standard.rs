@@ -5,8 +5,8 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 use http::{HeaderName, Method};
 
 use super::{
-    Backoff, Budget, Clock, Hold, HoldScope, Outcome, Plan, Policy, PolicyError, RequestHead, Timeouts, Transient,
-    Unit, Verdict, WaitHeader,
+    AnswerRule, Backoff, Budget, Clock, Hold, HoldScope, Outcome, Plan, Policy, PolicyError, RequestHead, Timeouts,
+    Transient, Unit, Verdict, WaitHeader,
     operation::{Given, JudgeFn, Operation},
     rules,
 };
@@ -66,7 +66,9 @@ impl StandardPolicy {
                 given: Given::default(),
                 transient,
                 business: Vec::new(),
+                answers: Vec::new(),
                 key_header: HeaderName::from_static("idempotency-key"),
+                key_replays: false,
                 preconditions: Vec::new(),
                 query_preconditions: Vec::new(),
                 stated: None,
@@ -199,9 +201,23 @@ impl StandardPolicyBuilder {
         self
     }
 
+    /// One more rule on answers, tried after those before it and before the lists of statuses (S6).
+    pub fn answer(mut self, rule: AnswerRule) -> Self {
+        self.operation.answers.push(rule);
+        self
+    }
+
     /// The header that carries an idempotency key. Default: `idempotency-key`.
     pub fn key_header(mut self, name: HeaderName) -> Self {
         self.operation.key_header = name;
+        self
+    }
+
+    /// The provider saves its answer to a key, failures too, and gives it again to a repeat: what was answered is then not
+    /// repeated for its key's sake, since the repeat would be told the same; what was not answered is, and so is what the
+    /// provider documents as not processed (D31). Default: it does not.
+    pub fn key_replays(mut self) -> Self {
+        self.operation.key_replays = true;
         self
     }
 
