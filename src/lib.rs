@@ -25,7 +25,7 @@ pub use policy::{
     RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
 };
 pub use retry::{
-    AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,
+    AnswerBody, AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,
     attempt_number, detach,
 };
 pub use timeout::TimeoutLayer;

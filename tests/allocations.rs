@@ -53,9 +53,9 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// Allocations and bytes of one call, the second of its kind: the first also pays for what is made once a thread.
-fn one_call<S>(service: impl Fn() -> S) -> (u64, u64)
+fn one_call<S, RB>(service: impl Fn() -> S) -> (u64, u64)
 where
-    S: Service<Request<Body>, Response = Response<Body>>,
+    S: Service<Request<Body>, Response = Response<RB>>,
     S::Error: std::fmt::Debug,
 {
     let runtime = runtime();

@@ -9,7 +9,9 @@ use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
-use redial::{AttemptBody, BoxError, CallReport, Policy, RetryLayer, StandardPolicy, TimeoutLayer, retry::Retry};
+use redial::{
+    AnswerBody, AttemptBody, BoxError, CallReport, Policy, RetryLayer, StandardPolicy, TimeoutLayer, retry::Retry,
+};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, util::BoxCloneSyncService};
 use tower_http::{
     decompression::DecompressionLayer, follow_redirect::FollowRedirectLayer, set_header::SetRequestHeaderLayer,
@@ -203,7 +205,7 @@ async fn redirects_inside_belong_to_the_attempt() -> Done {
 
 /// A finished stack, erased, in a field.
 struct Erased {
-    http: BoxCloneSyncService<Request<Full<Bytes>>, Response<Incoming>, redial::Error>,
+    http: BoxCloneSyncService<Request<Full<Bytes>>, Response<AnswerBody<Incoming>>, redial::Error>,
 }
 
 /// A finished stack, named, in a field.
@@ -227,14 +229,16 @@ where
     }
 }
 
-/// Code that adds the layer to the caller's own transport: it alone names [`AttemptBody`].
+/// Code that adds the layer to the caller's own transport: it alone names [`AttemptBody`] and [`AnswerBody`].
 fn with_retries<S, RB>(
     transport: S,
-) -> Generic<impl Service<Request<Full<Bytes>>, Response = Response<RB>, Error = redial::Error, Future: Send> + Clone>
+) -> Generic<
+    impl Service<Request<Full<Bytes>>, Response = Response<AnswerBody<RB>>, Error = redial::Error, Future: Send> + Clone,
+>
 where
     S: Service<Request<AttemptBody<Full<Bytes>>>, Response = Response<RB>, Error: Into<BoxError>, Future: Send>,
     S: Clone + Send,
-    RB: http_body::Body + Send,
+    RB: http_body::Body<Data: Send, Error: Send> + Send,
 {
     Generic { http: RetryLayer::new(policy()).layer(transport) }
 }

@@ -111,6 +111,8 @@ impl Operation {
         };
         let verdict = self.heed(self.replayed(plan, verdict, outcome), outcome);
         match &self.judge {
+            // Not yet judged: it is asked again.
+            _ if verdict.asks_for_body() => verdict,
             Some(judge) => self.heed(judge(plan, outcome, verdict), outcome),
             None => verdict,
         }

@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::{AttemptBody, Replay, call::Call, guard, report::mark_stacked, settle::End};
+use super::{AnswerBody, AttemptBody, Replay, call::Call, guard, report::mark_stacked, settle::End};
 use crate::{
     BoxError, Error, Policy,
     observe::{self, Phase},
@@ -28,6 +28,7 @@ pin_project! {
     where
         S: Service<Request<AttemptBody<B>>>,
         B: Replay,
+        RB: Body,
     {
         #[pin]
         state: State<S::Future, RB>,
@@ -44,6 +45,7 @@ pin_project! {
     where
         S: Service<Request<AttemptBody<B>>>,
         B: Replay,
+        RB: Body,
     {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
@@ -57,11 +59,16 @@ pin_project! {
 
 pin_project! {
     #[project = StateProj]
-    enum State<F, RB> {
+    enum State<F, RB>
+    where
+        RB: Body,
+    {
         // An attempt is in flight.
         Attempt { #[pin] response: F },
+        // It was answered, and the policy asks for the beginning of the answer's body.
+        Look { response: Option<Box<Response<AnswerBody<RB>>>> },
         // A failed response is let go: read to its end where that is soon, so that its connection is free again.
-        Drain { #[pin] body: RB, left: usize, until: Instant, resume: Instant },
+        Drain { #[pin] body: AnswerBody<RB>, left: usize, until: Instant, resume: Instant },
         Wait { resume: Instant },
         // Readiness is taken after the wait: a permit taken before would be held through it.
         Ready,
@@ -73,11 +80,11 @@ pin_project! {
     }
 }
 
-impl<F, RB> State<F, RB> {
+impl<F, RB: Body> State<F, RB> {
     /// What is lost when the call is dropped now, if anything.
     fn phase(&self) -> Option<Phase> {
         match self {
-            State::Attempt { .. } => Some(Phase::InFlight),
+            State::Attempt { .. } | State::Look { .. } => Some(Phase::InFlight),
             State::Drain { .. } => Some(Phase::Draining),
             State::Wait { .. } => Some(Phase::Waiting),
             State::Ready => Some(Phase::Readying),
@@ -97,6 +104,7 @@ pub(super) fn start<S, P, B, RB>(mut service: S, policy: P, plan: Plan, request:
 where
     S: Service<Request<AttemptBody<B>>> + Clone,
     B: Replay,
+    RB: Body,
 {
     let (mut call, mut request) = Call::new(plan, request);
     let state = if call.may_not_start() {
@@ -117,6 +125,7 @@ pub(super) fn pass_once<S, P, B, RB>(mut service: S, policy: P, request: Request
 where
     S: Service<Request<AttemptBody<B>>>,
     B: Replay,
+    RB: Body,
 {
     let response = service.call(request.map(AttemptBody::once));
     RetryFuture { state: State::PassOnce { response }, timer: Timer::new(), service: Some(service), policy, call: None }
@@ -127,6 +136,7 @@ pub(super) fn refuse<S, P, B, RB>(service: S, policy: P, error: Error) -> RetryF
 where
     S: Service<Request<AttemptBody<B>>>,
     B: Replay,
+    RB: Body,
 {
     RetryFuture {
         state: State::Refused { error: Some(error) },
@@ -145,13 +155,15 @@ where
     B: Replay,
     RB: Body,
 {
-    type Output = Result<Response<RB>, Error>;
+    type Output = Result<Response<AnswerBody<RB>>, Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let Some(call) = this.call else {
             let output = match this.state.as_mut().project() {
-                StateProj::PassOnce { response } => mark_stacked(ready!(response.poll(cx)).map_err(Into::into)),
+                StateProj::PassOnce { response } => {
+                    mark_stacked(ready!(response.poll(cx)).map_err(Into::into)).map(with_body)
+                }
                 StateProj::Refused { error } => Err(error.take().unwrap_or_else(Error::stacked)),
                 _ => return finished(),
             };
@@ -166,17 +178,21 @@ where
                         this.timer.as_mut().limit(cx, response, || call.attempt_ends())
                     };
                     let result = ready!(polled);
-                    let result = result.map(|result| result.map_err(Into::into));
-                    match call.settle(this.policy, result) {
-                        End::Return(output) => {
-                            this.state.set(State::Done);
-                            return Poll::Ready(output);
-                        }
-                        // Replacing the state drops the attempt: nothing of it is left when the wait begins.
-                        End::Drain { body, until, resume } => {
-                            this.state.set(State::Drain { body, left: DRAIN, until, resume });
-                        }
-                        End::Wait { resume } => this.state.set(State::Wait { resume }),
+                    let result = result.map(|result| result.map(with_body).map_err(Into::into));
+                    if let Some(output) = State::after(this.state.as_mut(), call.settle(this.policy, result)) {
+                        return Poll::Ready(output);
+                    }
+                }
+                StateProj::Look { response } => {
+                    let Some(looked) = response.as_mut() else { return finished() };
+                    if looked.body_mut().poll_look(cx).is_pending() {
+                        // As much of the attempt's time as is left: what came until then is what is known.
+                        ready!(this.timer.as_mut().poll_until(cx, || call.attempt_ends()));
+                    }
+                    this.timer.as_mut().disarm();
+                    let Some(looked) = response.take() else { return finished() };
+                    if let Some(output) = State::after(this.state.as_mut(), call.settle_looked(this.policy, *looked)) {
+                        return Poll::Ready(output);
                     }
                 }
                 StateProj::Drain { body, left, until, resume } => {
@@ -228,6 +244,24 @@ where
                 StateProj::PassOnce { .. } | StateProj::Refused { .. } | StateProj::Done => return finished(),
             }
         }
+    }
+}
+
+fn with_body<RB: Body>(response: Response<RB>) -> Response<AnswerBody<RB>> {
+    response.map(AnswerBody::whole)
+}
+
+impl<F, RB: Body> State<F, RB> {
+    /// What follows the end of an attempt. Replacing the state drops it: nothing of it is left when the wait begins.
+    fn after(mut state: Pin<&mut Self>, end: End<RB>) -> Option<Result<Response<AnswerBody<RB>>, Error>> {
+        let (next, output) = match end {
+            End::Return(output) => (State::Done, Some(output)),
+            End::Look(response) => (State::Look { response: Some(response) }, None),
+            End::Drain { body, until, resume } => (State::Drain { body, left: DRAIN, until, resume }, None),
+            End::Wait { resume } => (State::Wait { resume }, None),
+        };
+        state.set(next);
+        output
     }
 }
 

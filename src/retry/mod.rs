@@ -1,5 +1,6 @@
 //! Again: the layer that repeats a request, and what it keeps to do so.
 
+mod answer_body;
 mod call;
 mod failure;
 mod future;
@@ -16,6 +17,7 @@ mod source;
 mod tape;
 mod trail;
 
+pub use answer_body::AnswerBody;
 pub use future::RetryFuture;
 pub use guard::{OneRetryPerPath, attempt_number, detach};
 pub use layer::RetryLayer;

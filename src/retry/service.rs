@@ -10,7 +10,7 @@ use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
-use super::{AttemptBody, CallReport, Replay, RetryFuture, future, guard, layer::OnStacking};
+use super::{AnswerBody, AttemptBody, CallReport, Replay, RetryFuture, future, guard, layer::OnStacking};
 use crate::{BoxError, Error, Policy, observe, policy::RequestHead};
 
 /// A service that repeats requests; made by [`RetryLayer`](crate::RetryLayer).
@@ -50,7 +50,7 @@ where
     B: Replay,
     RB: Body,
 {
-    type Response = Response<RB>;
+    type Response = Response<AnswerBody<RB>>;
     type Error = Error;
     type Future = RetryFuture<S, P, B, RB>;
 

@@ -6,7 +6,7 @@ use http::{Method, Response, StatusCode};
 use http_body::Body;
 use tokio::time::Instant;
 
-use super::{AttemptOutcome, Replay, call::Call, report};
+use super::{AnswerBody, AttemptOutcome, Replay, call::Call, report};
 use crate::{
     BoxError, Error, Policy,
     deadline::later,
@@ -20,12 +20,17 @@ use crate::{
     timeout::Expired,
 };
 
+/// An answer, of whose body a policy may have read the beginning.
+type Answer<RB> = Response<AnswerBody<RB>>;
+
 /// What follows an attempt.
-pub(super) enum End<RB> {
+pub(super) enum End<RB: Body> {
     /// The call is over.
-    Return(Result<Response<RB>, Error>),
+    Return(Result<Answer<RB>, Error>),
+    /// The policy asks for the beginning of the body.
+    Look(Box<Answer<RB>>),
     /// Another attempt at `resume`; until then the failed answer is read to its end, but not longer than `until`.
-    Drain { body: RB, until: Instant, resume: Instant },
+    Drain { body: AnswerBody<RB>, until: Instant, resume: Instant },
     /// Another attempt at `resume`.
     Wait { resume: Instant },
 }
@@ -36,11 +41,7 @@ const DRAIN_TIME: Duration = Duration::from_millis(250);
 
 impl<B: Replay> Call<B> {
     /// An attempt has ended: what follows?
-    pub(super) fn settle<P, RB>(
-        &mut self,
-        policy: &P,
-        result: Result<Result<Response<RB>, BoxError>, Expired>,
-    ) -> End<RB>
+    pub(super) fn settle<P, RB>(&mut self, policy: &P, result: Result<Result<Answer<RB>, BoxError>, Expired>) -> End<RB>
     where
         P: Policy,
         RB: Body,
@@ -67,7 +68,29 @@ impl<B: Replay> Call<B> {
         if stacked {
             self.trail.get_or_insert_default().stacked = true;
         }
-        let verdict = self.judge(policy, &result, fault);
+        let verdict = self.judge(policy, &result, fault, None);
+        match result {
+            Ok(response) if verdict.asks_for_body() && is_error(response.status()) => {
+                End::Look(Box::new(response.map(AnswerBody::to_be_looked_into)))
+            }
+            result => self.judged(result, fault, verdict),
+        }
+    }
+
+    /// The beginning of the answer's body is known, as far as it came in time.
+    pub(super) fn settle_looked<P: Policy, RB: Body>(&mut self, policy: &P, response: Answer<RB>) -> End<RB> {
+        let result = Ok(response);
+        let body = result.as_ref().map_or(&[][..], |response| response.body().looked_at());
+        let verdict = self.judge(policy, &result, None, Some(body));
+        self.judged(result, None, verdict)
+    }
+
+    fn judged<RB: Body>(
+        &mut self,
+        mut result: Result<Answer<RB>, BoxError>,
+        fault: Option<Fault>,
+        verdict: Verdict,
+    ) -> End<RB> {
         observe::attempted(&self.plan, outcome_of(&result, fault), &verdict);
         match (&mut result, verdict.class()) {
             (Ok(response), Class::Success) => {
@@ -83,13 +106,17 @@ impl<B: Replay> Call<B> {
         policy: &P,
         result: &Result<Response<RB>, BoxError>,
         fault: Option<Fault>,
+        body: Option<&[u8]>,
     ) -> Verdict {
         let outcome = match result {
             Ok(response) => Outcome::answer(response.status(), response.headers()),
             Err(error) => Outcome::failed_as(&**error, fault.unwrap_or_else(|| Fault::read(&**error))),
         };
         let unknown = self.trail.as_ref().is_some_and(|trail| trail.unknown);
-        let outcome = outcome.of_attempt(self.attempt, unknown);
+        let mut outcome = outcome.of_attempt(self.attempt, unknown);
+        if let Some(body) = body {
+            outcome = outcome.with_body(body);
+        }
         let verdict = policy.judge(&self.plan, &outcome);
         // Whoever judged: never earlier than the server said (S17).
         self.plan.operation.heed(verdict, &outcome)
@@ -120,7 +147,7 @@ impl<B: Replay> Call<B> {
 
     fn failed<RB: Body>(
         &mut self,
-        result: Result<Response<RB>, BoxError>,
+        result: Result<Answer<RB>, BoxError>,
         fault: Option<Fault>,
         verdict: Verdict,
     ) -> End<RB> {
@@ -193,7 +220,7 @@ impl<B: Replay> Call<B> {
         &mut self,
         now: Instant,
         deadline: Instant,
-        result: Result<Response<RB>, BoxError>,
+        result: Result<Answer<RB>, BoxError>,
         again: Again,
     ) -> End<RB> {
         let resume = later(now, again.wait);
@@ -263,4 +290,9 @@ fn outcome_of<RB>(result: &Result<Response<RB>, BoxError>, fault: Option<Fault>)
         Ok(response) => AttemptOutcome::Status(response.status()),
         Err(_) => AttemptOutcome::Fault(fault.map_or(FaultKind::Unclassified, |fault| fault.kind())),
     }
+}
+
+/// Whether a policy may look into it (S6).
+fn is_error(status: StatusCode) -> bool {
+    status.as_u16() >= 400
 }

@@ -25,7 +25,7 @@ use redial::{CallReport, Error, RetryLayer, StandardPolicy, StopReason};
 use script::{Script, ScriptBody};
 use tower::{Layer, ServiceExt};
 
-type Answer = Response<ScriptBody>;
+type Answer = Response<redial::AnswerBody<ScriptBody>>;
 
 async fn call(policy: &StandardPolicy, script: &Script, request: Request<Full<Bytes>>) -> Result<Answer, Error> {
     RetryLayer::new(policy.clone()).layer(script.clone()).oneshot(request).await

@@ -25,12 +25,12 @@ type Client = RetryClient<Empty<bytes::Bytes>>;
 /// How long an answer that does not end is read.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-async fn call(client: &Client, method: Method, url: &str) -> Response<Incoming> {
+async fn call(client: &Client, method: Method, url: &str) -> Response<redial::AnswerBody<Incoming>> {
     soon(client.clone().oneshot(request(method, url, Empty::new()))).await.unwrap()
 }
 
 /// From the first attempt's answer to the second attempt.
-fn pause(response: &Response<Incoming>) -> Duration {
+fn pause(response: &Response<redial::AnswerBody<Incoming>>) -> Duration {
     let attempts = response.extensions().get::<CallReport>().expect("a second attempt").attempts();
     attempts[1].started - attempts[0].started - attempts[0].duration
 }

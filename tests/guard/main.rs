@@ -14,7 +14,7 @@ use bytes::Bytes;
 use http::{Request, Response, Version};
 use http_body_util::{Full, combinators::BoxBody};
 use hyper::body::Incoming;
-use redial::{AttemptBody, CallReport, RetryLayer, StandardPolicy};
+use redial::{AnswerBody, AttemptBody, CallReport, RetryLayer, StandardPolicy};
 use tower::{ServiceBuilder, util::BoxCloneSyncService};
 use tower_http::map_request_body::MapRequestBodyLayer;
 
@@ -24,7 +24,7 @@ use support::client;
 type Erased = BoxBody<Bytes, redial::BoxError>;
 
 /// What stands under an outer retry layer whose types do not show that there is one more.
-type Hidden = BoxCloneSyncService<Request<AttemptBody<Full<Bytes>>>, Response<Incoming>, redial::Error>;
+type Hidden = BoxCloneSyncService<Request<AttemptBody<Full<Bytes>>>, Response<AnswerBody<Incoming>>, redial::Error>;
 
 /// A second retry layer, hidden by a boxed body.
 fn hidden(version: Version, second: RetryLayer<StandardPolicy>) -> Hidden {

@@ -47,7 +47,7 @@ async fn the_second_one_says_so_to_the_layers_between() -> Done {
     let seen = Arc::clone(&stops);
     let stack = ServiceBuilder::new()
         .layer(RetryLayer::new(policy()))
-        .map_response(move |response: Response<Incoming>| {
+        .map_response(move |response: Response<redial::AnswerBody<Incoming>>| {
             seen.lock().expect("no panic while locked").push(report(&response).stop());
             response
         })

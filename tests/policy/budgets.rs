@@ -17,11 +17,11 @@ fn with(budget: &Budget) -> StandardPolicyBuilder {
     policies::builder().budget(budget.clone())
 }
 
-async fn call(policy: &StandardPolicy, script: &Script) -> Result<Response<ScriptBody>, Error> {
+async fn call(policy: &StandardPolicy, script: &Script) -> Result<Response<redial::AnswerBody<ScriptBody>>, Error> {
     RetryLayer::new(policy.clone()).layer(script.clone()).oneshot(request(Method::GET)).await
 }
 
-fn stop(answer: &Response<ScriptBody>) -> Option<StopReason> {
+fn stop(answer: &Response<redial::AnswerBody<ScriptBody>>) -> Option<StopReason> {
     answer.extensions().get::<CallReport>().and_then(CallReport::stop)
 }
 

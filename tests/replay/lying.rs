@@ -23,7 +23,12 @@ use crate::{
     support::{WIRES, Wire, bodies, client, noise, put, soon, stop},
 };
 
-async fn send<B>(wire: Wire, server: &Server, promised: usize, body: B) -> Result<Response<Incoming>, Error>
+async fn send<B>(
+    wire: Wire,
+    server: &Server,
+    promised: usize,
+    body: B,
+) -> Result<Response<redial::AnswerBody<Incoming>>, Error>
 where
     B: Replay<Data: Send> + Send + 'static,
     AttemptBody<B>: Unpin,

@@ -17,7 +17,7 @@ use crate::{
     script::{Failure, Script, ScriptBody, Step, fail, hang, ms, request, secs, status, text},
 };
 
-type Answer = http::Response<ScriptBody>;
+type Answer = http::Response<redial::AnswerBody<ScriptBody>>;
 
 async fn call(policy: StandardPolicy, script: &Script, request: Request<Full<Bytes>>) -> Result<Answer, Error> {
     RetryLayer::new(policy).layer(script.clone()).oneshot(request).await

@@ -21,7 +21,7 @@ fn rejecting() -> StandardPolicyBuilder {
         .budget(redial::Budget::unlimited("tests bound themselves"))
 }
 
-async fn call(retry: Retry<Script, StandardPolicy>) -> Result<Response<ScriptBody>, Error> {
+async fn call(retry: Retry<Script, StandardPolicy>) -> Result<Response<redial::AnswerBody<ScriptBody>>, Error> {
     retry.oneshot(request(Method::GET)).await
 }
 

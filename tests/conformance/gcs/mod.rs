@@ -169,7 +169,7 @@ async fn download(case: &Case, server: &Testbench, client: &Client) -> Outcome {
     outcome(expected(case), format!("{}; {end}", seen(&test)))
 }
 
-async fn read(response: Response<Incoming>) -> Result<Bytes, FaultKind> {
+async fn read(response: Response<redial::AnswerBody<Incoming>>) -> Result<Bytes, FaultKind> {
     let body = response.into_body().collect().await;
     body.map(http_body_util::Collected::to_bytes).map_err(|error| redial::Fault::read(&error).kind())
 }

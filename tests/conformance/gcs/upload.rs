@@ -55,7 +55,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// All that is left. Never repeated as it is: what arrived of it need not be sent again.
-    async fn send_from(&self, first: usize) -> Result<Response<Incoming>, redial::Error> {
+    async fn send_from(&self, first: usize) -> Result<Response<redial::AnswerBody<Incoming>>, redial::Error> {
         let (last, total) = (self.object.len() - 1, self.object.len());
         let mut request = self.put(format!("bytes {first}-{last}/{total}"), self.object.slice(first..));
         request.extensions_mut().insert(RequestOptions::new().never_retry());
@@ -63,7 +63,7 @@ impl Session<'_> {
     }
 
     /// How much has arrived. It changes nothing, so the layer repeats it.
-    async fn state(&self) -> Result<Response<Incoming>, redial::Error> {
+    async fn state(&self) -> Result<Response<redial::AnswerBody<Incoming>>, redial::Error> {
         self.call(self.put(format!("bytes */{}", self.object.len()), Bytes::new())).await
     }
 
@@ -72,13 +72,16 @@ impl Session<'_> {
         request.body(Full::new(body)).expect("a request")
     }
 
-    async fn call(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, redial::Error> {
+    async fn call(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<redial::AnswerBody<Incoming>>, redial::Error> {
         self.client.clone().ready().await?.call(request).await
     }
 }
 
 /// `Range: bytes=0-99`: so many bytes are stored. Without it, none.
-fn stored(state: &Response<Incoming>) -> usize {
+fn stored(state: &Response<redial::AnswerBody<Incoming>>) -> usize {
     state.headers().get(header::RANGE).map_or(0, |range| {
         let last = range.to_str().ok().and_then(|range| range.strip_prefix("bytes=0-")?.parse::<usize>().ok());
         last.expect("a range") + 1
