@@ -274,7 +274,10 @@ impl JsonTest {
         match (value, &self.test) {
             (Value::String(found), TextTest::Contains(text)) => found.contains(&**text),
             (Value::String(found), TextTest::Equals(text)) => **found == **text,
-            (Value::Number(_) | Value::Bool(_) | Value::Null, TextTest::Equals(text)) => value.to_string() == **text,
+            (Value::Number(_) | Value::Bool(_) | Value::Null, TextTest::Equals(text)) => {
+                let found = value.to_string();
+                *found == **text
+            }
             _ => false,
         }
     }

@@ -74,7 +74,7 @@ impl<B: Body> AnswerBody<B> {
     }
 
     /// The same body, to be looked into.
-    pub(super) fn to_be_looked_into(self) -> Self {
+    pub(super) fn looked_into(self) -> Self {
         match self.state {
             State::Whole { body } => {
                 let (frames, bytes, rest) = (VecDeque::new(), Vec::new(), Box::pin(body));

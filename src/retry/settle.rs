@@ -71,7 +71,7 @@ impl<B: Replay> Call<B> {
         let verdict = self.judge(policy, &result, fault, None);
         match result {
             Ok(response) if verdict.asks_for_body() && is_error(response.status()) => {
-                End::Look(Box::new(response.map(AnswerBody::to_be_looked_into)))
+                End::Look(Box::new(response.map(AnswerBody::looked_into)))
             }
             result => self.judged(result, fault, verdict),
         }
