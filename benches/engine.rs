@@ -150,7 +150,7 @@ fn collected<T>(calls: impl FnOnce() -> T) -> T {
 }
 
 /// Every call must end well: one that gave up early would be cheap.
-fn answered<E: std::fmt::Debug>(answer: Result<Response<Body>, E>) {
+fn answered<RB, E: std::fmt::Debug>(answer: Result<Response<RB>, E>) {
     assert_eq!(black_box(answer.expect("an answer")).status(), 200);
 }
 
