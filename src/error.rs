@@ -43,6 +43,8 @@ enum Kind {
     NotReady,
     /// The last attempt failed.
     Failed,
+    /// The last attempt of a block of code failed.
+    Block,
     /// The total of a retry layer.
     Total(Duration),
     /// An outer deadline.
@@ -139,6 +141,11 @@ impl Error {
             fault: Some(fault),
             source: Some(source),
         }))
+    }
+
+    /// `fault`: `None` for an answer.
+    pub(crate) fn block(source: BoxError, fault: Option<Fault>) -> Self {
+        Error(Box::new(Inner { kind: Kind::Block, plan: None, report: None, fault, source: Some(source) }))
     }
 
     pub(crate) fn with_call(mut self, plan: Plan, report: CallReport) -> Self {
@@ -271,6 +278,7 @@ impl fmt::Display for Error {
         match inner.kind {
             Kind::NotReady => f.write_str("the inner service failed to become ready")?,
             Kind::Failed => f.write_str("the request failed")?,
+            Kind::Block => f.write_str("the block failed")?,
             Kind::Total(total) => write!(f, "the call's total of {total:?} is over")?,
             Kind::Deadline => f.write_str("the caller's deadline has passed")?,
             Kind::Limit(Limit::Head(time)) => write!(f, "no response head within {time:?}")?,
@@ -290,7 +298,7 @@ impl fmt::Display for Error {
                 (1, elapsed) => write!(f, " after 1 attempt in {elapsed:.1?}")?,
                 (attempts, elapsed) => write!(f, " after {attempts} attempts in {elapsed:.1?}")?,
             }
-            if let Some(stop) = report.stop().filter(|_| inner.kind == Kind::Failed) {
+            if let Some(stop) = report.stop().filter(|_| matches!(inner.kind, Kind::Failed | Kind::Block)) {
                 write!(f, " ({})", stop.in_words())?;
             }
         }

@@ -3,9 +3,11 @@
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::unwrap_used))]
 
+pub mod block;
 mod deadline;
 mod error;
 pub mod fault;
+mod hints;
 pub mod layers;
 #[cfg(feature = "metrics")]
 pub mod metrics;
@@ -13,13 +15,16 @@ mod observe;
 pub mod policy;
 mod redact;
 pub mod retry;
+mod scope;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod timeout;
 
+pub use block::{Attempt, Failure, retry};
 pub use deadline::Deadline;
 pub use error::{AttemptTimedOut, Error};
 pub use fault::{Fault, FaultKind};
+pub use hints::OutboundHints;
 pub use policy::{
     Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Jitter, Outcome, Plan, Policy, PolicyError, Reach,
     RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
@@ -28,6 +33,7 @@ pub use retry::{
     AnswerBody, AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,
     attempt_number, detach,
 };
+pub use scope::{Scoped, independent};
 pub use timeout::TimeoutLayer;
 
 /// Any error, boxed: what tower, hyper and this crate pass around.

@@ -20,12 +20,12 @@ use crate::{
 
 const TARGET: &str = "redial";
 
-/// The request an event is about.
+/// What an event is about.
 #[derive(Clone, Copy)]
 pub(crate) struct About<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) method: &'a Method,
-    pub(crate) uri: &'a Uri,
+    /// `None`: a block of code.
+    pub(crate) request: Option<(&'a Method, &'a Uri)>,
 }
 
 /// One event about a call, with the fields that all of them have.
@@ -37,8 +37,8 @@ macro_rules! call_event {
             provider = $about.plan.provider(),
             operation = $about.plan.operation(),
             max_attempts = $about.plan.max_attempts(),
-            http.request.method = $about.method.as_str(),
-            url = %Target($about.uri),
+            http.request.method = $about.request.map(|(method, _)| method.as_str()),
+            url = $about.request.map(|(_, uri)| display(Target(uri))),
             $($field)*
             $message
         )
@@ -48,7 +48,7 @@ macro_rules! call_event {
 fn status(outcome: AttemptOutcome) -> Option<u16> {
     match outcome {
         AttemptOutcome::Status(status) => Some(status.as_u16()),
-        AttemptOutcome::Fault(_) => None,
+        AttemptOutcome::Fault(_) | AttemptOutcome::Done => None,
     }
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn unclassified(about: About<'_>, attempt: u32, outcome: AttemptOutco
 pub(crate) fn unmatched(plan: &Plan, method: &Method, uri: &Uri) {
     #[cfg(feature = "metrics")]
     meter::unmatched(&plan.operation);
-    let about = About { plan, method, uri };
+    let about = About { plan, request: Some((method, uri)) };
     call_event!(Level::DEBUG, about, { outcome = "unmatched", }, "no route matches: sent once, not repeated");
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) throttled: bool,
     /// The attempt that has just ended; the first is 1.
     pub(crate) attempt: u32,
+    /// Whoever is served by this call asks once more already, and that is to be enough.
+    pub(crate) caller_retries: bool,
     /// `CONNECT`, or a request for an upgrade.
     pub(crate) upgrade: bool,
     /// The body can be sent again from its start.
@@ -75,6 +77,9 @@ impl Situation<'_> {
         }
         if self.attempt >= self.plan.max_attempts() {
             return stop(StopReason::Attempts);
+        }
+        if self.caller_retries {
+            return stop(StopReason::CallerRetries);
         }
         if !self.replayable {
             return stop(StopReason::BodyTooLarge);

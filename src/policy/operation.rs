@@ -76,6 +76,12 @@ impl Operation {
         }
     }
 
+    /// The plan of a block of code: it has neither method nor headers, so that a statement is its only evidence.
+    pub(crate) fn plan_block(self: &Arc<Self>) -> Plan {
+        let evidence = self.stated.clone().map(Evidence::Stated);
+        Plan { operation: Arc::clone(self), tighter: None, max_attempts: self.max_attempts, evidence }
+    }
+
     /// Why repeating this request is safe, if anything says so (S7).
     fn evidence(&self, head: &RequestHead<'_>) -> Option<Evidence> {
         let found = [Evidence::Method, Evidence::Key, Evidence::Precondition];

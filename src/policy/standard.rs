@@ -99,6 +99,10 @@ impl StandardPolicy {
         &self.operation.name
     }
 
+    pub(crate) fn plan_block(&self) -> super::Plan {
+        self.operation.plan_block()
+    }
+
     pub(crate) fn max_attempts(&self) -> u32 {
         self.operation.max_attempts
     }

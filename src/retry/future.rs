@@ -16,6 +16,7 @@ use tower_service::Service;
 use super::{AnswerBody, AttemptBody, Replay, call::Call, guard, report::mark_stacked, settle::End};
 use crate::{
     BoxError, Error, Policy,
+    hints::OutboundHints,
     observe::{self, Phase},
     policy::Plan,
     timeout::Timer,
@@ -50,7 +51,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             if let (Some(call), Some(phase)) = (this.call, this.state.as_ref().get_ref().phase()) {
-                observe::cancelled(call.about(), call.attempt, phase);
+                observe::cancelled(call.course.about(), call.course.attempt, phase);
                 call.source.revoke();
             }
         }
@@ -100,22 +101,28 @@ pub(super) const DRAIN: usize = 1024 * 1024;
 const FRAME: usize = 64;
 
 /// A call that this layer may repeat.
-pub(super) fn start<S, P, B, RB>(mut service: S, policy: P, plan: Plan, request: Request<B>) -> RetryFuture<S, P, B, RB>
+pub(super) fn start<S, P, B, RB>(
+    mut service: S,
+    policy: P,
+    plan: Plan,
+    hints: &OutboundHints,
+    request: Request<B>,
+) -> RetryFuture<S, P, B, RB>
 where
     S: Service<Request<AttemptBody<B>>> + Clone,
     B: Replay,
     RB: Body,
 {
-    let (mut call, mut request) = Call::new(plan, request);
-    let state = if call.may_not_start() {
+    let (mut call, mut request) = Call::new(plan, hints, request);
+    let state = if call.course.may_not_start() {
         // The readiness that the caller waited for is given back: it may be a permit.
         service = service.clone();
         State::Wait { resume: Instant::now() }
     } else {
         guard::mark(request.extensions_mut(), 1);
-        call.attempt = 1;
-        let response = call.reading.during(|| service.call(request));
-        State::Attempt { response }
+        call.course.attempt = 1;
+        let _current = call.enter();
+        State::Attempt { response: service.call(request) }
     };
     RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: Some(call) }
 }
@@ -174,8 +181,8 @@ where
             match this.state.as_mut().project() {
                 StateProj::Attempt { response } => {
                     let polled = {
-                        let _current = call.reading.enter();
-                        this.timer.as_mut().limit(cx, response, || call.attempt_ends())
+                        let _current = call.enter();
+                        this.timer.as_mut().limit(cx, response, || call.course.attempt_ends())
                     };
                     let result = ready!(polled);
                     let result = result.map(|result| result.map(with_body).map_err(Into::into));
@@ -187,7 +194,7 @@ where
                     let Some(looked) = response.as_mut() else { return finished() };
                     if looked.body_mut().poll_look(cx).is_pending() {
                         // As much of the attempt's time as is left: what came until then is what is known.
-                        ready!(this.timer.as_mut().poll_until(cx, || call.attempt_ends()));
+                        ready!(this.timer.as_mut().poll_until(cx, || call.course.attempt_ends()));
                     }
                     this.timer.as_mut().disarm();
                     let Some(looked) = response.take() else { return finished() };
@@ -208,7 +215,7 @@ where
                 StateProj::Wait { resume } => {
                     let resume = *resume;
                     ready!(this.timer.as_mut().poll_until(cx, || resume));
-                    match call.still_held() {
+                    match call.course.still_held() {
                         Ok(None) => this.state.set(State::Ready),
                         Ok(Some(resume)) => this.state.set(State::Wait { resume }),
                         Err(error) => {
@@ -224,7 +231,10 @@ where
                             this.timer.as_mut().disarm();
                             match call.next() {
                                 Ok(request) => {
-                                    let response = call.reading.during(|| service.call(request));
+                                    let response = {
+                                        let _current = call.enter();
+                                        service.call(request)
+                                    };
                                     this.state.set(State::Attempt { response });
                                     continue;
                                 }
@@ -233,8 +243,8 @@ where
                         }
                         Poll::Ready(Err(error)) => call.not_ready(error.into()),
                         Poll::Pending => {
-                            ready!(this.timer.as_mut().poll_until(cx, || call.deadline()));
-                            call.out_of_time()
+                            ready!(this.timer.as_mut().poll_until(cx, || call.course.deadline()));
+                            call.course.out_of_time()
                         }
                     };
                     this.state.set(State::Done);

@@ -1,7 +1,10 @@
 //! Again: the layer that repeats a request, and what it keeps to do so.
 
+pub(crate) mod after;
 mod answer_body;
 mod call;
+pub(crate) mod course;
+pub(crate) mod current;
 mod failure;
 mod future;
 mod guard;

@@ -1,13 +1,11 @@
 //! How far the client got with an attempt's body: what an error can prove depends on it.
 
-use std::{
-    cell::Cell,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
 };
 
+use super::current::{AttemptTime, Current, Restore};
 use crate::fault::{Fault, FaultKind};
 
 /// Shared by an attempt's body, which notes, and by its call, which asks.
@@ -19,24 +17,10 @@ const POLLED: u8 = 2;
 /// By a layer below, and not by the client.
 const BY_A_LAYER: u8 = 4;
 
-thread_local! {
-    /// The attempt that this thread is just now calling or polling, by the address of its flags.
-    static CURRENT: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Puts back what was current before.
-pub(super) struct Restore(usize);
-
-impl Drop for Restore {
-    fn drop(&mut self) {
-        CURRENT.set(self.0);
-    }
-}
-
 /// Polls a body as a client does that has a task of its own: for a service without one that stands for a client.
 #[cfg(feature = "testing")]
 pub(crate) fn as_the_client<T>(poll: impl FnOnce() -> T) -> T {
-    let _restore = Restore(CURRENT.replace(0));
+    let _restore = Current::NONE.enter();
     poll()
 }
 
@@ -63,7 +47,7 @@ impl Reading {
     /// A client sends a request from a task of its connection. Who looks at the body while the attempt itself is called
     /// or polled is a layer below: one that may follow a redirect, answer a challenge, or collect the body.
     fn note(&self, flags: u8) {
-        let by_a_layer = CURRENT.get() == self.address();
+        let by_a_layer = Current::get().reading == self.address();
         let flags = if by_a_layer { flags | BY_A_LAYER } else { flags };
         if !self.has(flags) {
             if let Some(place) = self.0.first() {
@@ -72,15 +56,9 @@ impl Reading {
         }
     }
 
-    /// Calls or polls the attempt that this belongs to.
-    pub(super) fn during<T>(&self, attempt: impl FnOnce() -> T) -> T {
-        let _current = self.enter();
-        attempt()
-    }
-
-    /// The same until the guard is dropped.
-    pub(super) fn enter(&self) -> Restore {
-        Restore(CURRENT.replace(self.address()))
+    /// The attempt that this belongs to is called or polled, until the guard is dropped.
+    pub(super) fn enter(&self, time: AttemptTime) -> Restore {
+        Current { reading: self.address(), time: Some(time) }.enter()
     }
 
     /// What the attempt's error says.

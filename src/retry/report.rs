@@ -36,7 +36,7 @@ pub(super) struct Inner {
 
 impl CallReport {
     /// What a stacked layer reports: it sent once, and an outer one knows the rest.
-    pub(super) fn of_stacked() -> Self {
+    pub(crate) fn of_stacked() -> Self {
         let stop = Some(StopReason::Stacked);
         let (attempts, elapsed) = (Vec::new(), Duration::ZERO);
         Self::new(Inner { attempts, elapsed, stop, retry_at: None, unknown: false, stacked: true, first_held: None })
@@ -139,6 +139,8 @@ pub enum AttemptOutcome {
     Status(StatusCode),
     /// Without one.
     Fault(FaultKind),
+    /// A block of code ([`redial::retry`](fn@crate::retry)) returned its value.
+    Done,
 }
 
 impl fmt::Display for AttemptOutcome {
@@ -146,6 +148,7 @@ impl fmt::Display for AttemptOutcome {
         match self {
             AttemptOutcome::Status(status) => write!(f, "{}", status.as_str()),
             AttemptOutcome::Fault(kind) => f.write_str(kind.as_str()),
+            AttemptOutcome::Done => f.write_str("done"),
         }
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tower_service::Service;
 
 use super::{TimeoutBody, TimeoutFuture, future::HeadEnds, layer::Limited};
-use crate::{BoxError, Deadline, Error};
+use crate::{BoxError, Deadline, Error, OutboundHints};
 
 /// A service whose calls are bounded in time; made by [`TimeoutLayer`](crate::TimeoutLayer).
 #[derive(Clone, Debug)]
@@ -55,7 +55,9 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let started = Instant::now();
-        let outer = request.extensions().get::<Deadline>().map(|deadline| deadline.instant());
+        let hinted = OutboundHints::of(request.extensions()).deadline();
+        let outer = [request.extensions().get().copied(), hinted].into_iter().flatten().min();
+        let outer = outer.map(Deadline::instant);
         let head = HeadEnds::of(self.limits, started, outer);
         // What comes too late is not sent.
         let late = head.is_some_and(|head| head.at() <= started);
