@@ -153,7 +153,9 @@ impl OutboundHints {
 
     /// The same for the poll of a block, which learns what was noticed meanwhile.
     pub(crate) fn enter_block(self) -> Restore {
-        Restore { stacked: Some(STACKED.replace(false)), ..self.enter() }
+        let mut restore = self.enter();
+        restore.stacked = Some(STACKED.replace(false));
+        restore
     }
 }
 

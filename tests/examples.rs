@@ -102,6 +102,21 @@ const EXAMPLES: &[Example] = &[
         ],
     ),
     (
+        "retry_block",
+        &[],
+        &[
+            "attempt 1",
+            "attempt 2",
+            "attempt 3",
+            "answered 200",
+            "attempt 1, with a token",
+            "answered 200, answered 200",
+            "stopped: permanent",
+            "404 after 1 attempt",
+            "stopped: no-evidence",
+        ],
+    ),
+    (
         "routes",
         &[],
         &[
@@ -124,6 +139,16 @@ const EXAMPLES: &[Example] = &[
             "  3. PUT /orders/7?draft=1, the whole body: true",
             "without sockets: 429 Too Many Requests after 1 request",
             "  failed: no-evidence",
+        ],
+    ),
+    (
+        "two_services",
+        &[],
+        &[
+            "they know nothing of each other                                 3      9",
+            "InboundLayer, but nobody writes what it reads                   3      9",
+            "OutboundHeadersLayer and InboundLayer: the deadline             3      9",
+            "the same, once_when_caller_retries                              3      5",
         ],
     ),
 ];
