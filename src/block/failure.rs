@@ -7,8 +7,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 use crate::{
     BoxError, Error, Policy,
-    error::chain,
-    fault::Fault,
+    fault::{Fault, Links, peek},
     policy::{Class, Hint, Outcome, Verdict},
     redact::Redacted,
     retry::{AttemptOutcome, course::Course},
@@ -109,7 +108,7 @@ impl Failure {
     fn says(&self) -> &Says {
         match &self.says {
             Says::Nothing => {
-                let carried = chain(&*self.source).find_map(|error| error.downcast_ref::<Carried>());
+                let carried = Links::of(&*self.source).find_map(peek::<Carried>);
                 carried.map_or(&Says::Nothing, |carried| carried.0.says())
             }
             says => says,
@@ -170,7 +169,7 @@ impl Failure {
 }
 
 fn is_end_of_another_call(error: &(dyn StdError + 'static)) -> bool {
-    chain(error).filter_map(|error| error.downcast_ref::<Error>()).any(Error::is_of_another_call)
+    Links::of(error).filter_map(peek::<Error>).any(Error::is_of_another_call)
 }
 
 impl<E: Into<BoxError>> From<E> for Failure {

@@ -74,8 +74,8 @@ use crate::{Deadline, Plan, RequestOptions, StandardPolicy};
 /// # One path (D34)
 ///
 /// The calls that are made inside through a [`RetryLayer`](crate::RetryLayer), or by another `retry`, are attempts of this
-/// block and do not repeat by themselves ([`StopReason::Stacked`](crate::StopReason::Stacked)): three attempts stay
-/// three. What a call is told ("retry after") the block heeds if it is handed on: as an error by `?`, as an answer by
+/// block: they do not repeat by themselves ([`StopReason::Stacked`](crate::StopReason::Stacked)), so that three attempts
+/// stay three, and nothing of their layers' policies applies but a [`Deadline`] in the request. What a call is told ("retry after") the block heeds if it is handed on: as an error by `?`, as an answer by
 /// [`Failure::check`]. [`redial::independent`](crate::independent) excepts a call.
 ///
 /// A layer knows this in the task that runs the block. It is not known across `tokio::spawn`, nor above a
@@ -110,7 +110,7 @@ impl<F> NeedsEvidence<F> {
 
     /// Repeating this block is as safe as its policy states
     /// ([`StandardPolicyBuilder::idempotent`](crate::policy::StandardPolicyBuilder::idempotent)). Where that states
-    /// nothing, it runs once.
+    /// nothing, it runs once, and its calls are sent once.
     pub fn as_the_policy_says(self) -> RetryBlock<F> {
         let plan = self.policy.plan_block();
         RetryBlock { policy: self.policy, plan, deadline: None, block: self.block }

@@ -13,13 +13,13 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::{AnswerBody, AttemptBody, Replay, call::Call, guard, report::mark_stacked, settle::End};
+use super::{AnswerBody, AttemptBody, CallReport, Replay, call::Call, guard, report::mark_stacked, settle::End};
 use crate::{
-    BoxError, Error, Policy,
+    BoxError, Deadline, Error, Policy,
     hints::OutboundHints,
     observe::{self, Phase},
     policy::Plan,
-    timeout::Timer,
+    timeout::{Expired, Timer},
 };
 
 pin_project! {
@@ -73,8 +73,8 @@ pin_project! {
         Wait { resume: Instant },
         // Readiness is taken after the wait: a permit taken before would be held through it.
         Ready,
-        // Stacked: sent once, with nothing of the policy applied.
-        PassOnce { #[pin] response: F },
+        // Stacked: sent once, with nothing of the policy applied. A block (D34) does not know of a request's own deadline.
+        PassOnce { #[pin] response: F, until: Option<Instant> },
         // Stacked, and told to refuse that.
         Refused { error: Option<Error> },
         Done,
@@ -127,15 +127,24 @@ where
     RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: Some(call) }
 }
 
-/// A request that an outer retry layer repeats already.
-pub(super) fn pass_once<S, P, B, RB>(mut service: S, policy: P, request: Request<B>) -> RetryFuture<S, P, B, RB>
+/// A request that an outer retry layer, or a block, repeats already.
+pub(super) fn pass_once<S, P, B, RB>(
+    mut service: S,
+    policy: P,
+    request: Request<B>,
+    until: Option<Deadline>,
+) -> RetryFuture<S, P, B, RB>
 where
     S: Service<Request<AttemptBody<B>>>,
     B: Replay,
     RB: Body,
 {
+    if until.is_some_and(|until| until.remaining().is_zero()) {
+        return refuse(service, policy, Error::deadline().sent_once(CallReport::of_stacked()));
+    }
     let response = service.call(request.map(AttemptBody::once));
-    RetryFuture { state: State::PassOnce { response }, timer: Timer::new(), service: Some(service), policy, call: None }
+    let state = State::PassOnce { response, until: until.map(Deadline::instant) };
+    RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: None }
 }
 
 /// A request that an outer retry layer repeats already, and that was not to come here.
@@ -168,8 +177,16 @@ where
         let mut this = self.project();
         let Some(call) = this.call else {
             let output = match this.state.as_mut().project() {
-                StateProj::PassOnce { response } => {
-                    mark_stacked(ready!(response.poll(cx)).map_err(Into::into)).map(with_body)
+                StateProj::PassOnce { response, until } => {
+                    let result = match *until {
+                        None => Ok(ready!(response.poll(cx))),
+                        Some(until) => ready!(this.timer.as_mut().limit(cx, response, || until)),
+                    };
+                    let result = match result {
+                        Ok(result) => result.map_err(Into::into),
+                        Err(Expired) => Err(Error::deadline().into()),
+                    };
+                    mark_stacked(result).map(with_body)
                 }
                 StateProj::Refused { error } => Err(error.take().unwrap_or_else(Error::stacked)),
                 _ => return finished(),

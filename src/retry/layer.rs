@@ -66,6 +66,12 @@ use super::Retry;
 /// - any middleware or handler that builds a new request. A handler's request of its own is a path of its own; where
 ///   it forwards the very request it was given, [`detach`](crate::detach) says that a new path is meant.
 ///
+/// # On whose behalf
+///
+/// A call never outlasts a [`Deadline`](crate::Deadline) in its request's extensions, nor that of whoever is being served
+/// meanwhile ([`OutboundHints`](crate::OutboundHints)), and is sent once while the caller repeats, where that was chosen.
+/// Within a [`redial::retry`](fn@crate::retry) it is an attempt of that block, and sent once.
+///
 /// # What counts as never sent
 ///
 /// A request without evidence is repeated where its error proves that it was never sent. A layer below that looks at
@@ -103,7 +109,8 @@ impl<P> RetryLayer<P> {
     }
 
     /// Makes a request that already passed a retry layer an error ([`Error::is_stacked`](crate::Error::is_stacked)).
-    /// Default: it is sent once, with one WARN per layer.
+    /// Default: it is sent once, with one WARN per layer. A call within a [`redial::retry`](fn@crate::retry) is no error:
+    /// it is sent once, as is meant there.
     pub fn refuse_stacking(mut self) -> Self {
         self.on_stacking = OnStacking::Refuse;
         self

@@ -72,8 +72,9 @@ where
             if let Some(block) = hints.block() {
                 // The block repeats it (D34). That is how it is meant: no WARN.
                 hints::notice_stacked();
+                let until = request.extensions().get().copied();
                 guard::mark(request.extensions_mut(), block.attempt);
-                return future::pass_once(service, self.policy.clone(), request);
+                return future::pass_once(service, self.policy.clone(), request, until);
             }
             let head = RequestHead::of(&request);
             let plan = self.policy.plan(&head).held_to(&head);
@@ -90,7 +91,8 @@ where
                 if !warned.swap(true, Ordering::Relaxed) {
                     observe::stacked(&self.policy.plan(&RequestHead::of(&request)));
                 }
-                future::pass_once(service, self.policy.clone(), request)
+                // The outer layer heeds a deadline among the extensions.
+                future::pass_once(service, self.policy.clone(), request, None)
             }
         }
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::Full;
 use redial::{
-    CallReport, Error, Failure, OutboundHints, RetryLayer, StandardPolicy, StopReason,
+    CallReport, Deadline, Error, Failure, OutboundHints, RetryLayer, StandardPolicy, StopReason,
     layers::{InboundLayer, OutboundHeadersLayer},
     retry::Retry,
 };
@@ -17,7 +17,7 @@ use tracing::Level;
 use crate::{
     capture::Capture,
     policies::policy,
-    script::{Failure as Fails, Script, fail, ms, request, secs, status},
+    script::{Failure as Fails, Script, fail, hang, ms, request, secs, status},
 };
 
 type Client = Retry<Script, StandardPolicy>;
@@ -214,6 +214,27 @@ async fn a_server_within_begins_a_new_path() {
     });
     let server = InboundLayer::new().layer(handler);
     block(|| async { Ok(server.clone().oneshot(request(Method::GET)).await?) }).await.unwrap();
+    assert_eq!(script.count(), 3);
+}
+
+/// A request's own deadline holds, although nothing else of its layer does.
+#[tokio::test(start_paused = true)]
+async fn a_requests_own_deadline_holds() {
+    let script = Script::new([hang(), hang(), hang()]);
+    let start = Instant::now();
+    let call = |left| {
+        let client = client(&script);
+        async move {
+            let mut request = request(Method::GET);
+            request.extensions_mut().insert(Deadline::after(left));
+            Ok(client.oneshot(request).await.map(drop)?)
+        }
+    };
+    let error = block(|| call(ms(50))).await.unwrap_err();
+    assert_eq!((script.millis(start), start.elapsed()), (vec![0, 150, 300], ms(350)));
+    assert!(error.is_timeout() && error.find_source::<Error>().unwrap().is_outer_deadline(), "{error:?}");
+    // Too late to be sent at all.
+    block(|| call(ms(0))).await.unwrap_err();
     assert_eq!(script.count(), 3);
 }
 
