@@ -39,6 +39,7 @@ pin_project! {
         course: Course,
         // A call within came through a layer that would have repeated it.
         stacked: bool,
+        report: Option<CallReport>,
     }
 
     impl<F, Fut> PinnedDrop for RetryBlockFuture<F, Fut> {
@@ -84,7 +85,27 @@ enum End<T> {
 impl<F, Fut> RetryBlockFuture<F, Fut> {
     pub(super) fn new(policy: StandardPolicy, plan: Plan, deadline: Option<Deadline>, block: F) -> Self {
         let course = Course::of_block(plan, deadline);
-        RetryBlockFuture { state: State::New, timer: Timer::new(), block, policy, course, stacked: false }
+        RetryBlockFuture { state: State::New, timer: Timer::new(), block, policy, course, stacked: false, report: None }
+    }
+
+    /// What happened, attempt by attempt, once the block has succeeded and not at its first try. Of one that failed, the
+    /// error has the report.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let timeouts = redial::Timeouts { attempt: std::time::Duration::from_secs(2), total: std::time::Duration::from_secs(10) };
+    /// # let policy = redial::StandardPolicy::new("reports", timeouts, redial::Transient::usual())?;
+    /// let block = redial::retry(&policy, |attempt| async move {
+    ///     if attempt.number() == 1 { Err(redial::Failure::transient("not yet")) } else { Ok(()) }
+    /// });
+    /// let mut block = std::pin::pin!(block.idempotent("it only reads").into_future());
+    /// block.as_mut().await?;
+    /// assert_eq!(block.report().map(|report| report.attempts().len()), Some(2));
+    /// # Ok(()) }
+    /// ```
+    pub fn report(&self) -> Option<&CallReport> {
+        self.report.as_ref()
     }
 }
 
@@ -128,7 +149,7 @@ where
                         *this.stacked |= scope.found_stacked();
                         polled
                     };
-                    match settle(course, this.policy, *this.stacked, ready!(polled)) {
+                    match settle(course, this.policy, *this.stacked, this.report, ready!(polled)) {
                         End::Return(output) => output,
                         End::Wait { resume } => {
                             // Drops the attempt: nothing of it is left when the wait begins.
@@ -194,12 +215,16 @@ fn settle<T>(
     course: &mut Course,
     policy: &StandardPolicy,
     stacked: bool,
+    report: &mut Option<CallReport>,
     result: Result<Result<T, Failure>, Expired>,
 ) -> End<T> {
+    if stacked {
+        course.found_stacked();
+    }
     let (failure, fault, timed_out) = match result {
         Ok(Ok(value)) => {
             observe::attempted(&course.plan, AttemptOutcome::Done, &Verdict::success());
-            course.succeeded(AttemptOutcome::Done);
+            *report = course.succeeded(AttemptOutcome::Done);
             return End::Return(Ok(value));
         }
         Ok(Err(failure)) => {
@@ -211,9 +236,6 @@ fn settle<T>(
             (error.into(), Some(Fault::attempt_timeout()), true)
         }
     };
-    if stacked {
-        course.found_stacked();
-    }
     let verdict = failure.judge(course, policy, fault);
     let outcome = failure.outcome(fault);
     observe::attempted(&course.plan, outcome, &verdict);

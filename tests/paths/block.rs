@@ -82,6 +82,25 @@ async fn success_at_once_says_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_success_has_a_report_where_there_is_something_to_report() {
+    for (fails, expected) in [(0, None), (2, Some(3))] {
+        let policy = policy();
+        let block = redial::retry(&policy, |attempt| async move {
+            if attempt.number() <= fails { Err(Failure::transient("not yet")) } else { Ok(()) }
+        });
+        let mut block = std::pin::pin!(block.idempotent("it only reads").into_future());
+        block.as_mut().await.unwrap();
+        let report = block.report();
+        assert_eq!(report.map(|report| report.attempts().len()), expected);
+        if let Some(report) = report {
+            assert_eq!((report.stop(), report.elapsed(), report.outcome_unknown()), (None, ms(200), true));
+            let last = report.attempts().last().unwrap();
+            assert_eq!((last.outcome, last.reach), (AttemptOutcome::Done, Reach::Answered));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_left_at_the_end() {
     let (capture, _guard) = Capture::start();
     let (result, began) = run(&policy(), (0..3).map(|_| reset().into()).collect()).await;

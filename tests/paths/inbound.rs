@@ -228,6 +228,34 @@ async fn what_one_caller_wants_is_not_anothers() {
     assert_eq!(OutboundHints::current(), OutboundHints::new());
 }
 
+/// Requests that are served at once, on threads that take each other's tasks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn threads_mix_nothing_up() {
+    let serving = (1..=200_u32).map(|attempt| {
+        tokio::spawn(async move {
+            let number = attempt.to_string();
+            serve(InboundLayer::new(), incoming(&[("x-envoy-attempt-count", &number)]), |_| async move {
+                for _ in 0..50 {
+                    tokio::task::yield_now().await;
+                    assert_eq!(OutboundHints::current().caller_attempt(), Some(attempt));
+                }
+            })
+            .await;
+            assert_eq!(OutboundHints::current(), OutboundHints::new());
+        })
+    });
+    for served in serving.collect::<Vec<_>>() {
+        served.await.unwrap();
+    }
+}
+
+/// tonic's server takes it as it takes any layer.
+#[test]
+fn a_grpc_server_takes_it() {
+    let server = tonic::transport::Server::builder().layer(InboundLayer::new().once_when_caller_retries());
+    let _router = { server }.add_routes(tonic::service::Routes::default());
+}
+
 /// A handler that panics leaves nothing behind on its thread.
 #[tokio::test(start_paused = true)]
 async fn a_panic_leaves_nothing_behind() {
