@@ -18,12 +18,16 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 /// or a number of more than 8 digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "the table says it")]
 pub enum HintHeader {
+    /// `grpc-timeout`.
     GrpcTimeout,
+    /// `x-envoy-expected-rq-timeout-ms`.
     EnvoyExpectedTimeout,
+    /// `x-envoy-attempt-count`.
     EnvoyAttemptCount,
+    /// `x-stainless-retry-count`.
     StainlessRetryCount,
+    /// `grpc-previous-rpc-attempts`.
     GrpcPreviousAttempts,
 }
 

@@ -94,7 +94,10 @@ impl Course {
         // An answer that is no failure of the provider's counts as its success. What does not pass, a 5xx that nobody
         // listed or an error that nobody knows, says nothing about its health.
         let served = answered && !matches!(outcome, AttemptOutcome::Status(status) if status.is_server_error());
-        if self.attempt == 1 && (served || transient) {
+        // Nor does an attempt that had not its full time. Callers may wait for next to no time, and must not close the
+        // budget for others.
+        let cut_short = timed_out && now < later(self.attempt_started(), self.plan.timeouts().attempt);
+        if self.attempt == 1 && (served || transient) && !cut_short {
             self.plan.operation.budget.first_try(served);
         }
         if answered && of_request && self.trail.is_none() && verdict.class() == Class::Permanent {
@@ -105,7 +108,7 @@ impl Course {
         let trail = self.record(now, outcome, reach, verdict);
         trail.unknown |= reach == Reach::Unknown;
         if let Some(sent) = trail.sent.take() {
-            match (served, transient) {
+            match (served, transient && !cut_short) {
                 (true, _) => sent.succeeded(),
                 (false, true) => sent.failed(),
                 (false, false) => drop(sent),

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::Full;
 use redial::{
-    AttemptBody, CallReport, Deadline, Error, OutboundHints, RetryLayer, StopReason, TimeoutLayer,
+    AttemptBody, Budget, CallReport, Deadline, Error, OutboundHints, RetryLayer, StopReason, TimeoutLayer,
     layers::{HintHeader, InboundLayer},
 };
 use tokio::time::Instant;
@@ -82,6 +82,24 @@ async fn a_caller_cannot_lengthen_anything() {
         // Three attempts of 100 ms, and two waits.
         assert_eq!((start.elapsed(), script.count()), (ms(500), 3));
     }
+}
+
+/// Callers that wait for next to no time say nothing of the provider's health: the budget stays open for the others.
+#[tokio::test(start_paused = true)]
+async fn hasty_callers_close_no_budget() {
+    let policy = builder().budget(Budget::usual()).build().unwrap();
+    let script = Script::always(hang());
+    let client = RetryLayer::new(policy).layer(script.clone());
+    for _ in 0..100 {
+        let call = serve(InboundLayer::new(), incoming(&[("grpc-timeout", "1m")]), |_| {
+            client.clone().oneshot(request(Method::GET))
+        });
+        assert!(call.await.map(drop).unwrap_err().is_outer_deadline());
+    }
+    script.clear();
+    script.push([status(503), status(503), status(200)]);
+    let response = client.oneshot(request(Method::GET)).await.unwrap();
+    assert_eq!((response.status().as_u16(), script.count()), (200, 103));
 }
 
 #[tokio::test(start_paused = true)]
