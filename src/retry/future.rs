@@ -6,14 +6,20 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use bytes::Buf;
 use http::{Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::{AnswerBody, AttemptBody, CallReport, Replay, call::Call, guard, report::mark_stacked, settle::End};
+use super::{
+    AnswerBody, AttemptBody, CallReport, Replay,
+    call::Call,
+    drain::{self, drain},
+    guard,
+    report::mark_stacked,
+    settle::End,
+};
 use crate::{
     BoxError, Deadline, Error, Policy,
     hints::OutboundHints,
@@ -101,12 +107,6 @@ impl<F, RB: Body> State<F, RB> {
         }
     }
 }
-
-/// How much of a failed response is read to free its connection. A larger one is dropped with its connection.
-pub(super) const DRAIN: usize = 1024 * 1024;
-
-/// What a frame costs at least: endless empty frames end too.
-const FRAME: usize = 64;
 
 /// A call that this layer may repeat.
 pub(super) fn start<S, P, B, RB>(
@@ -295,7 +295,7 @@ impl<F, RB: Body> State<F, RB> {
         let (next, output) = match end {
             End::Return(output) => (State::Done, Some(output)),
             End::Look(response) => (State::Look { response: Some(response) }, None),
-            End::Drain { body, until, resume } => (State::Drain { body, left: DRAIN, until, resume }, None),
+            End::Drain { body, until, resume } => (State::Drain { body, left: drain::MOST, until, resume }, None),
             End::Wait { resume } => (State::Wait { resume }, None),
         };
         state.set(next);
@@ -306,23 +306,4 @@ impl<F, RB: Body> State<F, RB> {
 /// For a future that is polled after its end: it never ends again.
 fn finished<T>() -> Poll<T> {
     Poll::Pending
-}
-
-/// Reads a failed response to its end, unless it is too large.
-fn drain<RB: Body>(mut body: Pin<&mut RB>, left: &mut usize, cx: &mut Context<'_>) -> Poll<()> {
-    loop {
-        match ready!(body.as_mut().poll_frame(cx)) {
-            Some(Ok(frame)) => {
-                let size = frame.data_ref().map_or(0, Buf::remaining).max(FRAME);
-                match left.checked_sub(size) {
-                    Some(rest) => *left = rest,
-                    None => return Poll::Ready(()),
-                }
-                if body.is_end_stream() {
-                    return Poll::Ready(());
-                }
-            }
-            Some(Err(_)) | None => return Poll::Ready(()),
-        }
-    }
 }

@@ -5,6 +5,7 @@ mod answer_body;
 mod call;
 pub(crate) mod course;
 pub(crate) mod current;
+mod drain;
 mod failure;
 mod future;
 mod guard;

@@ -168,7 +168,7 @@ impl<B: Replay> Call<B> {
         let bodiless = self.course.line.as_ref().is_some_and(|line| line.method == Method::HEAD)
             || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let body = response.body();
-        !bodiless && !body.is_end_stream() && body.size_hint().lower() <= super::future::DRAIN as u64
+        !bodiless && !body.is_end_stream() && body.size_hint().lower() <= super::drain::MOST as u64
     }
 
     fn stop<RB>(
