@@ -63,12 +63,34 @@ use crate::{Deadline, OutboundHints, Scoped, detach};
 ///
 /// # The right order
 ///
-/// Outermost in the server, or at least outside of whatever makes calls: what stands above it does not know.
+/// Around all that makes calls: what stands above it does not know of it.
+///
+/// ```
+/// # use redial::layers::InboundLayer;
+/// # fn stack<S>(tracing: tower::layer::util::Identity, handler: S) -> impl Sized {
+/// tower::ServiceBuilder::new()
+///     .layer(tracing)
+///     .layer(InboundLayer::new()) // a server's: around the handler, which makes the calls
+///     .service(handler)
+/// # }
+/// ```
 ///
 /// # The wrong order
 ///
-/// Below a `buffer` is right; **above** one it reaches nothing by itself, since what is below runs in a task of its own.
-/// In a client's stack it compiles and is useless there: it reads what *this* process is about to send.
+/// Above a `buffer` it compiles and reaches nothing by itself, since what stands below runs in a task of its own. In a
+/// client's stack it is useless: it reads what *this* process is about to send.
+///
+/// ```no_run
+/// # use redial::layers::InboundLayer;
+/// # use http::Request;
+/// # fn stack<S>(handler: S) -> impl Sized
+/// # where S: tower::Service<Request<()>, Future: Send, Error: Into<redial::BoxError> + Send + Sync> + Send + 'static {
+/// tower::ServiceBuilder::new()
+///     .layer(InboundLayer::new()) // above the buffer: the handler does not find it
+///     .buffer(16)
+///     .service(handler)
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct InboundLayer {
     settings: Arc<Settings>,
@@ -96,7 +118,7 @@ impl InboundLayer {
 
     /// Outgoing calls are sent once while the caller's attempt is a repeat. Default: as their policies say.
     ///
-    /// For callers that do repeat: one that gives up after a second attempt of two gets no third from anybody.
+    /// For callers that do repeat: what fails within their last attempt, nobody repeats.
     pub fn once_when_caller_retries(mut self) -> Self {
         Arc::make_mut(&mut self.settings).once = true;
         self

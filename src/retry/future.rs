@@ -44,7 +44,8 @@ pin_project! {
         // `None` when the call is over: a service that was made ready and not called may hold a permit.
         service: Option<S>,
         policy: P,
-        whose: Whose<B>,
+        // `None`: the request is not this layer's to repeat.
+        call: Option<Call<B>>,
     }
 
     impl<S, P, B, RB> PinnedDrop for RetryFuture<S, P, B, RB>
@@ -55,7 +56,7 @@ pin_project! {
     {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            if let (Whose::Ours(call), Some(phase)) = (this.whose, this.state.as_ref().get_ref().phase()) {
+            if let (Some(call), Some(phase)) = (this.call, this.state.as_ref().get_ref().phase()) {
                 observe::cancelled(call.course.about(), call.course.attempt, phase);
                 call.source.revoke();
             }
@@ -78,21 +79,12 @@ pin_project! {
         Wait { resume: Instant },
         // Readiness is taken after the wait: a permit taken before would be held through it.
         Ready,
-        // Stacked: sent once, with nothing of the policy applied.
-        PassOnce { #[pin] response: F },
+        // Stacked: sent once, with nothing of the policy applied. A block (D34) does not know of a request's own deadline.
+        PassOnce { #[pin] response: F, until: Option<Instant> },
         // Stacked, and told to refuse that.
         Refused { error: Option<Error> },
         Done,
     }
-}
-
-/// Who repeats the request.
-enum Whose<B: Body> {
-    Ours(Call<B>),
-    /// An outer layer, or a block (D34), which does not know of a request's own deadline.
-    Outer {
-        until: Option<Instant>,
-    },
 }
 
 impl<F, RB: Body> State<F, RB> {
@@ -132,7 +124,7 @@ where
         let _current = call.enter();
         State::Attempt { response: service.call(request) }
     };
-    RetryFuture { state, timer: Timer::new(), service: Some(service), policy, whose: Whose::Ours(call) }
+    RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: Some(call) }
 }
 
 /// A request that an outer retry layer, or a block, repeats already.
@@ -151,8 +143,8 @@ where
         return refuse(service, policy, Error::deadline().sent_once(CallReport::of_stacked()));
     }
     let response = service.call(request.map(AttemptBody::once));
-    let whose = Whose::Outer { until: until.map(Deadline::instant) };
-    RetryFuture { state: State::PassOnce { response }, timer: Timer::new(), service: Some(service), policy, whose }
+    let state = State::PassOnce { response, until: until.map(Deadline::instant) };
+    RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: None }
 }
 
 /// A request that an outer retry layer repeats already, and that was not to come here.
@@ -167,7 +159,7 @@ where
         timer: Timer::new(),
         service: Some(service),
         policy,
-        whose: Whose::Outer { until: None },
+        call: None,
     }
 }
 
@@ -183,27 +175,24 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let call = match this.whose {
-            Whose::Ours(call) => call,
-            Whose::Outer { until } => {
-                let output = match this.state.as_mut().project() {
-                    StateProj::PassOnce { response } => {
-                        let result = match *until {
-                            None => Ok(ready!(response.poll(cx))),
-                            Some(until) => ready!(this.timer.limit(cx, response, || until)),
-                        };
-                        let result = match result {
-                            Ok(result) => result.map_err(Into::into),
-                            Err(Expired) => Err(Error::deadline().into()),
-                        };
-                        mark_stacked(result).map(with_body)
-                    }
-                    StateProj::Refused { error } => Err(error.take().unwrap_or_else(Error::stacked)),
-                    _ => return finished(),
-                };
-                this.state.set(State::Done);
-                return Poll::Ready(output);
-            }
+        let Some(call) = this.call else {
+            let output = match this.state.as_mut().project() {
+                StateProj::PassOnce { response, until } => {
+                    let result = match *until {
+                        None => Ok(ready!(response.poll(cx))),
+                        Some(until) => ready!(this.timer.limit(cx, response, || until)),
+                    };
+                    let result = match result {
+                        Ok(result) => result.map_err(Into::into),
+                        Err(Expired) => Err(Error::deadline().into()),
+                    };
+                    mark_stacked(result).map(with_body)
+                }
+                StateProj::Refused { error } => Err(error.take().unwrap_or_else(Error::stacked)),
+                _ => return finished(),
+            };
+            this.state.set(State::Done);
+            return Poll::Ready(output);
         };
         loop {
             match this.state.as_mut().project() {
