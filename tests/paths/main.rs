@@ -14,4 +14,5 @@ mod chain;
 mod inbound;
 mod one_path;
 mod outbound;
+mod sockets;
 mod two_services;
