@@ -6,6 +6,7 @@
 mod deadline;
 mod error;
 pub mod fault;
+pub mod layers;
 mod observe;
 pub mod policy;
 mod redact;
@@ -17,6 +18,9 @@ pub mod timeout;
 pub use deadline::Deadline;
 pub use error::{AttemptTimedOut, Error};
 pub use fault::{Fault, FaultKind};
+#[cfg(feature = "idempotency-key")]
+pub use layers::IdempotencyKeyLayer;
+pub use layers::{BufferResponseLayer, RecoverLayer, ResumeLayer};
 pub use policy::{
     Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Jitter, Outcome, Plan, Policy, PolicyError, Reach,
     RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
