@@ -17,6 +17,7 @@ mod resuming;
 mod resuming_refused;
 mod resuming_timed;
 mod stack;
+mod wrong_orders;
 
 use std::time::Duration;
 
