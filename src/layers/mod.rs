@@ -35,13 +35,13 @@
 //!
 //! | layer | why there | anywhere else |
 //! | --- | --- | --- |
-//! | [`RecoverLayer`](crate::RecoverLayer) | sees the final failure, whoever's it is | further in, what fails above it reaches the caller as it is |
+//! | [`RecoverLayer`] | sees the final failure, whoever's it is | further in, what fails above it reaches the caller as it is |
 //! | [`TimeoutLayer`](crate::TimeoutLayer) with `total` | the whole download, resumes included | below the resume layer, each part has its own total |
-//! | [`ResumeLayer`](crate::ResumeLayer) | each resumed request is a call, with its own attempts | below the retry layer, each is sent once, past policy and budget |
+//! | [`ResumeLayer`] | each resumed request is a call, with its own attempts | below the retry layer, each is sent once, past policy and budget |
 //! | [`TimeoutLayer`](crate::TimeoutLayer) with `body_idle`, and `head` if any | a stall becomes an error that is resumed | above, a stall ends the download, and `head` ends its resumes |
 //! | `IdempotencyKeyLayer` | a key per call | below the retry layer it does nothing |
 //! | [`RetryLayer`](crate::RetryLayer) | | |
-//! | [`BufferResponseLayer`](crate::BufferResponseLayer) | the body is part of the attempt | above, a broken body is the end |
+//! | [`BufferResponseLayer`] | the body is part of the attempt | above, a broken body is the end |
 //!
 //! `TimeoutLayer` may stand there twice, since it bounds two things: the outer one the whole, the inner one a silence.
 

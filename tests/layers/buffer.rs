@@ -48,10 +48,12 @@ async fn call(
 
 #[tokio::test(start_paused = true)]
 async fn a_get_whose_body_breaks_is_repeated() {
-    let ends: [(fn(Reply) -> Reply, &str); 3] =
-        [(Reply::close_within, "closed"), (Reply::reset_within, "reset"), (Reply::stall_within, "timeout")];
-    for (end, name) in ends {
-        let server = service([half(end), Reply::ok("0123456789")]);
+    for (reply, name) in [
+        (half(Reply::close_within), "closed"),
+        (half(Reply::reset_within), "reset"),
+        (half(Reply::stall_within), "timeout"),
+    ] {
+        let server = service([reply, Reply::ok("0123456789")]);
         let response = call(&server, get("/")).await.unwrap();
         let report = response.extensions().get::<redial::CallReport>().unwrap().clone();
         assert_eq!(report.attempts()[0].outcome.to_string(), name);

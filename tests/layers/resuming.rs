@@ -160,6 +160,18 @@ async fn the_caller_s_own_range_is_resumed_within_it() {
     }
 }
 
+/// A server may answer a range with all of it.
+#[tokio::test(start_paused = true)]
+async fn all_in_answer_to_a_range_is_resumed_as_all() {
+    let mut request = get("/file");
+    request.headers_mut().insert("range", HeaderValue::from_static("bytes=2-6"));
+    let server = service([broken(3), rest(3)]);
+    let response = call(&server, request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(read(response.into_body()).await.unwrap(), FILE);
+    assert_eq!(header(&server.seen().requests[1], "range"), Some("bytes=3-9"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn sizes_trailers_and_ends_are_exact() {
     let server = service([broken(3), rest(3).trailer("x-sum", "7").header("content-length", "7")]);

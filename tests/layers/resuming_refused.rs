@@ -240,7 +240,7 @@ async fn an_error_that_nobody_knows_is_final() {
         let body = http_body_util::Limited::new(Full::<Bytes>::from(FILE), 4);
         Ok::<_, redial::BoxError>(http::Response::builder().header("etag", ETAG).body(body).unwrap())
     });
-    let response = layer().layer(inner.clone()).oneshot(get("/file")).await.unwrap();
+    let response = layer().layer(inner).oneshot(get("/file")).await.unwrap();
     let error = read(response.into_body()).await.unwrap_err();
     assert_eq!(given_up(&error), (0, "not resumed: what broke it does not pass".to_owned()));
 

@@ -110,7 +110,7 @@ async fn the_whole_stack_over_sockets() {
             Wire::Http2 => Server::http2(script()),
         };
         let client = stack!(policy(), hyper_client::<Full<Bytes>>(wire));
-        assert_eq!(soon(runs(client, &server.url("").trim_end_matches('/').to_owned())).await, EXPECTED, "{wire:?}");
+        assert_eq!(soon(runs(client, server.url("").trim_end_matches('/'))).await, EXPECTED, "{wire:?}");
         check(&server.seen());
     }
 }
