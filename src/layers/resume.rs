@@ -1,5 +1,6 @@
 //! A broken download goes on where it broke.
 
+mod asking;
 mod body;
 mod download;
 mod future;
@@ -18,7 +19,10 @@ use http_body::Body;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::{BoxError, policy::Backoff, policy::PolicyError};
+use crate::{
+    BoxError,
+    policy::{Backoff, PolicyError},
+};
 
 pub use body::ResumeBody;
 pub use future::ResumeFuture;
