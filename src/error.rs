@@ -9,6 +9,7 @@ use std::{
 use crate::{
     BoxError,
     fault::{Fault, FaultKind, Links, peek},
+    layers::NotResumed,
     policy::{Plan, StopReason},
     redact::Redacted,
     retry::{BodyFailed, CallReport},
@@ -45,6 +46,8 @@ enum Kind {
     Failed,
     /// The last attempt of a block of code failed.
     Block,
+    /// An attempt failed below a layer that stands within the attempt: what lies beneath says what happened.
+    Attempt,
     /// The total of a retry layer.
     Total(Duration),
     /// An outer deadline.
@@ -97,6 +100,22 @@ impl Error {
             Ok(ours) => *ours,
             Err(source) => Self::of(Kind::Failed, Some(source)),
         }
+    }
+
+    /// The failure of a service below a layer that stands within an attempt. The retry layer above reads the client's
+    /// own error, which may prove more than this one knows.
+    pub(crate) fn of_attempt(source: BoxError) -> Self {
+        match source.downcast::<Error>() {
+            Ok(ours) => *ours,
+            Err(source) => Self::of(Kind::Attempt, Some(source)),
+        }
+    }
+
+    /// The response body failed within the attempt that it was read in: a failure like that of the attempt's head, but
+    /// one that proves nothing.
+    pub(crate) fn of_broken_attempt(source: BoxError) -> Self {
+        let fault = Some(Fault::of_broken_body(&*source));
+        Error(Box::new(Inner { kind: Kind::Body, plan: None, report: None, fault, source: Some(source) }))
     }
 
     pub(crate) fn body(source: BoxError) -> Self {
@@ -258,6 +277,16 @@ impl Error {
         self
     }
 
+    /// Whether it only hands on what lies beneath.
+    pub(crate) fn is_of_attempt(&self) -> bool {
+        self.0.kind == Kind::Attempt
+    }
+
+    /// Whether the time of a call is over, and not only that of what the call was waiting for.
+    pub(crate) fn ends_the_call(&self) -> bool {
+        matches!(self.0.kind, Kind::Total(_) | Kind::Deadline | Kind::Limit(Limit::Total(_)))
+    }
+
     fn fault_is(&self, kind: FaultKind) -> bool {
         self.0.fault.is_some_and(|fault| fault.kind() == kind)
     }
@@ -277,14 +306,19 @@ impl fmt::Display for Error {
         }
         match inner.kind {
             Kind::NotReady => f.write_str("the inner service failed to become ready")?,
-            Kind::Failed => f.write_str("the request failed")?,
+            Kind::Failed | Kind::Attempt => f.write_str("the request failed")?,
             Kind::Block => f.write_str("the block failed")?,
             Kind::Total(total) => write!(f, "the call's total of {total:?} is over")?,
             Kind::Deadline => f.write_str("the caller's deadline has passed")?,
             Kind::Limit(Limit::Head(time)) => write!(f, "no response head within {time:?}")?,
             Kind::Limit(Limit::Total(time)) => write!(f, "the response did not end within {time:?}")?,
             Kind::Limit(Limit::BodyIdle(time)) => write!(f, "the response body was silent for {time:?}")?,
-            Kind::Body => f.write_str("the response body failed")?,
+            Kind::Body => {
+                f.write_str("the response body failed")?;
+                if let Some(given_up) = self.source().and_then(|source| source.downcast_ref::<NotResumed>()) {
+                    write!(f, ", {given_up}")?;
+                }
+            }
             Kind::Held => {
                 f.write_str("held back: the provider asked to be left alone for longer than the call may take")?
             }

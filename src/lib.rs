@@ -25,6 +25,9 @@ pub use deadline::Deadline;
 pub use error::{AttemptTimedOut, Error};
 pub use fault::{Fault, FaultKind};
 pub use hints::OutboundHints;
+#[cfg(feature = "idempotency-key")]
+pub use layers::IdempotencyKeyLayer;
+pub use layers::{BufferResponseLayer, RecoverLayer, ResumeLayer};
 pub use policy::{
     Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Jitter, Outcome, Plan, Policy, PolicyError, Reach,
     RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,

@@ -13,6 +13,7 @@ use tracing::{Level, event};
 pub(crate) mod meter;
 
 use crate::{
+    fault::Fault,
     policy::{Class, Plan, StopReason, Verdict, operation::Operation},
     redact::{Redacted, Target},
     retry::{AttemptOutcome, AttemptReport, CallReport},
@@ -188,6 +189,22 @@ pub(crate) fn stacked(plan: &Plan) {
         operation = plan.operation(),
         stop = StopReason::Stacked.as_str(),
         "two `RetryLayer`s on one path: this one sends once and applies nothing of its policy; keep one of them"
+    );
+}
+
+/// A download broke, and the rest of it will be asked for.
+pub(crate) fn resuming(uri: &Uri, resume: u32, first: u64, fault: Fault, wait: Duration) {
+    event!(
+        target: TARGET,
+        Level::DEBUG,
+        http.request.method = Method::GET.as_str(),
+        url = %Target(uri),
+        resume,
+        first_byte = first,
+        outcome = "resuming",
+        error.r#type = fault.kind().as_str(),
+        wait_ms = millis(wait),
+        "download broke, the rest will be asked for"
     );
 }
 

@@ -91,6 +91,17 @@ const EXAMPLES: &[Example] = &[
         ],
     ),
     (
+        "recover",
+        &[],
+        &[
+            "made at the second attempt: 201 Created, \"answered 201\"",
+            "a topic that is refused: 422 Unprocessable Entity, \"answered 422\"",
+            "a server that is overloaded: AI server unavailable, after 3 attempts; perhaps done: true, cause: false",
+            "a server that is gone: AI server unavailable, after 3 attempts; perhaps done: false, cause: true",
+            "the quiz of the day: 200 OK, \"yesterday's quiz\"",
+        ],
+    ),
+    (
         "request_options",
         &[],
         &[

@@ -154,6 +154,17 @@ impl Fault {
         Fault { kind, unsent: false, ..fault }
     }
 
+    /// What broke a response's body, where it was read as part of the attempt or is asked for again: the kind is that of
+    /// the cause, and no proof survives.
+    pub(crate) fn of_broken_body(error: &(dyn Error + 'static)) -> Fault {
+        // A layer of ours that saw it break knows no more than that.
+        let ours = error.downcast_ref::<crate::Error>().filter(|error| error.is_body());
+        match ours.and_then(Error::source) {
+            Some(cause) => Fault::of_broken_body(cause),
+            None => Fault::read(error).unproved(),
+        }
+    }
+
     /// The caller's own body failed: its error is the caller's, whatever it looks like.
     pub(crate) const fn request_body_failed() -> Fault {
         Fault::of(FaultKind::Body).permanently()
@@ -173,7 +184,7 @@ impl Fault {
 
 /// What one link says; `None` where it only wraps what lies beneath.
 fn read_link(link: Link<'_>, beneath: &Links<'_>, body_polled: bool) -> Option<Fault> {
-    if let Some(error) = chain::peek::<crate::Error>(link) {
+    if let Some(error) = chain::peek::<crate::Error>(link).filter(|error| !error.is_of_attempt()) {
         return match error.fault() {
             Some(fault) => Some(Fault { unsent: fault.unsent && !error.is_of_another_call(), ..fault }),
             None => error.is_timeout().then(|| Fault::of(FaultKind::Timeout)),

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{AnswerRule, operation::Operation};
+use super::{AnswerRule, Backoff, operation::Operation};
 
 /// The longest that anything here may take or wait: a day. What takes longer belongs to a job, not to a call.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -21,6 +21,12 @@ pub struct PolicyError {
 impl PolicyError {
     pub(crate) fn new(operation: &Operation, broken: Vec<Broken>) -> Self {
         PolicyError { policy: format!("{} {}", operation.provider, operation.name), broken }
+    }
+
+    /// The rules for a backoff that goes into a layer, and not into a policy.
+    pub(crate) fn check_backoff(layer: &str, backoff: &Backoff) -> Result<(), Self> {
+        let broken = backoff.broken();
+        if broken.is_empty() { Ok(()) } else { Err(PolicyError { policy: layer.to_owned(), broken }) }
     }
 
     /// What is broken, one text a rule.

@@ -38,6 +38,10 @@ use super::Retry;
 ///   an attempt follows all its hops, and a failed hop repeats the chain from its start; no error of a later hop is
 ///   then taken for "never sent", and a body is sent again by [`AttemptBody::try_clone`](crate::AttemptBody::try_clone).
 ///
+/// An attempt ends at its response head. A body that breaks later is the attempt's own below, with
+/// [`BufferResponseLayer`](crate::BufferResponseLayer), and continued above, with [`ResumeLayer`](crate::ResumeLayer); the
+/// whole stack is shown in [`layers`](crate::layers).
+///
 /// # The wrong order
 ///
 /// A second `RetryLayer` on the same path would multiply requests (3 x 3 = 9) and does not compile:
