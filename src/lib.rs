@@ -18,8 +18,8 @@ pub use deadline::Deadline;
 pub use error::{AttemptTimedOut, Error};
 pub use fault::{Fault, FaultKind};
 pub use policy::{
-    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Jitter, Outcome, Plan, Policy, PolicyError, Reach,
-    RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
+    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Jitter, Outcome, Place, Plan, Policy, PolicyError,
+    Reach, RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
 };
 pub use retry::{
     AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,
