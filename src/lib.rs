@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::unwrap_used))]
 
+mod clients;
 mod deadline;
 mod error;
 pub mod fault;
@@ -14,6 +15,14 @@ pub mod retry;
 pub mod testing;
 pub mod timeout;
 
+#[cfg(feature = "hyper-rustls")]
+pub use clients::hyper;
+#[cfg(feature = "reqwest")]
+pub use clients::reqwest;
+#[cfg(feature = "reqwest-middleware")]
+pub use clients::reqwest_middleware;
+#[cfg(feature = "tower-retry")]
+pub use clients::tower;
 pub use deadline::Deadline;
 pub use error::{AttemptTimedOut, Error};
 pub use fault::{Fault, FaultKind};

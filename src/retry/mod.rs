@@ -3,7 +3,7 @@
 mod call;
 mod failure;
 mod future;
-mod guard;
+pub(crate) mod guard;
 mod head;
 mod layer;
 mod promise;
