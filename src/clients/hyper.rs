@@ -20,9 +20,23 @@
 //! otherwise; `http` by HTTP/1.1. Connections are kept, for 90 seconds without use. Roots, certificates or a longer time
 //! to connect of your own: [`connector`] and [`with_connector`].
 //!
-//! Above it stands what stands above a retry layer, [`TimeoutLayer`](crate::TimeoutLayer) first; wrong is a second
-//! `RetryLayer`, since this client has one, and it does not compile. The client itself sends a request again where its
-//! connection was closed before it took it, which no server sees.
+//! Above it stands what stands above a retry layer, [`TimeoutLayer`](crate::TimeoutLayer) first. Wrong is a second
+//! `RetryLayer`, since this client has one, and it does not compile:
+//!
+//! ```compile_fail,E0277
+//! # use bytes::Bytes;
+//! # use http_body_util::Full;
+//! # use redial::{RetryLayer, StandardPolicy};
+//! # use tower::Layer;
+//! # fn infer<S: tower::Service<http::Request<Full<Bytes>>>>(_: &S) {}
+//! # fn stack(policy: StandardPolicy) {
+//! let client = RetryLayer::new(policy.clone()).layer(redial::hyper::client(policy));
+//! # infer(&client);
+//! # }
+//! ```
+//!
+//! hyper-util's client itself sends a request again where its connection was closed before it took it: no server sees
+//! the first.
 //!
 //! [`webpki-roots`]: https://docs.rs/webpki-roots
 

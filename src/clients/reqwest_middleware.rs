@@ -25,7 +25,7 @@
 //! | on the same client | what happens |
 //! | --- | --- |
 //! | a second `RetryMiddleware` | it sees the mark in the request and in the middlewares' `Extensions`, sends once and warns |
-//! | `reqwest-retry` before this one | repeats what has failed already: each further call of it is sent once, so that its attempts are added and not multiplied (3 + 3, not 12) |
+//! | `reqwest-retry` before this one | repeats what has failed already: each further call of it is sent once, so that its attempts are added and not multiplied (3 + 3, not 12); this one warns |
 //! | `reqwest-retry` after this one | cannot copy the stream that it is given and fails every call ("Request object is not cloneable") before anything is sent; with [`RetryMiddleware::whole_bodies`] it can, nothing notices, and requests multiply |
 //!
 //! # Errors
@@ -121,8 +121,7 @@ impl<P: Policy + Clone + Send + Sync + 'static> Middleware for RetryMiddleware<P
         let call = Spent { method: request.method().clone(), uri: request.uri().clone() };
         let stacked = attempt_number(request.extensions()).is_some();
         if extensions.get() == Some(&call) {
-            // Whoever sends it again repeats what was repeated already.
-            guard::mark(request.extensions_mut(), 1);
+            self.layer.not_again(&mut request);
         }
         let left = Mutex::new(extensions.clone());
         let (next, shared, alone) = (&next, &left, self.alone);
@@ -146,14 +145,19 @@ impl<P: Policy + Clone + Send + Sync + 'static> Middleware for RetryMiddleware<P
     }
 }
 
-/// This crate's error within one of reqwest-middleware's, where there is one: also within that of a middleware that
-/// wraps it and says so by `source()`.
+/// This crate's error within one of reqwest-middleware's, where there is one: also where a middleware above wrapped it,
+/// if its error has the one that it was given as its `source()`.
 pub fn as_redial(error: &reqwest_middleware::Error) -> Option<&Error> {
     let reqwest_middleware::Error::Middleware(error) = error else { return None };
-    error.chain().find_map(|link| link.downcast_ref::<Error>())
+    error.chain().find_map(|link| match link.downcast_ref::<reqwest_middleware::Error>() {
+        // Its own `source()` steps over what it holds.
+        Some(error) => as_redial(error),
+        None => link.downcast_ref(),
+    })
 }
 
-/// In the middlewares' extensions after a call that somebody above may want to repeat.
+/// In the middlewares' extensions after a call that somebody above may want to repeat. The next call of the same method
+/// and URL with the same extensions is taken for that.
 #[derive(Clone, PartialEq, Eq)]
 struct Spent {
     method: Method,

@@ -2,7 +2,6 @@
 
 use std::{
     mem,
-    sync::atomic::Ordering,
     task::{Context, Poll},
 };
 
@@ -11,7 +10,7 @@ use http_body::Body;
 use tower_service::Service;
 
 use super::{AttemptBody, CallReport, Replay, RetryFuture, future, guard, layer::OnStacking};
-use crate::{BoxError, Error, Policy, observe, policy::RequestHead};
+use crate::{BoxError, Error, Policy, policy::RequestHead};
 
 /// A service that repeats requests; made by [`RetryLayer`](crate::RetryLayer).
 #[derive(Clone, Debug)]
@@ -73,10 +72,8 @@ where
                 let error = Error::stacked().with_call(plan, CallReport::of_stacked());
                 future::refuse(service, self.policy.clone(), error)
             }
-            OnStacking::PassOnce { warned } => {
-                if !warned.swap(true, Ordering::Relaxed) {
-                    observe::stacked(&self.policy.plan(&RequestHead::of(&request)));
-                }
+            OnStacking::PassOnce { .. } => {
+                self.on_stacking.warn(&self.policy, &request);
                 future::pass_once(service, self.policy.clone(), request)
             }
         }

@@ -206,3 +206,40 @@ async fn a_cancelled_call_changes_nothing_above() {
     assert!(extensions.is_empty());
     server.until(|seen| seen.in_flight() == 0).await;
 }
+
+/// Wraps what it is given, as a middleware may that says what it was about.
+struct Wraps;
+
+#[derive(Debug)]
+struct Wrapped(reqwest_middleware::Error);
+
+impl std::fmt::Display for Wrapped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("no order was placed")
+    }
+}
+
+impl std::error::Error for Wrapped {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+#[async_trait::async_trait]
+impl Middleware for Wraps {
+    async fn handle(&self, request: Request, extensions: &mut Extensions, next: Next<'_>) -> Result<Response> {
+        next.run(request, extensions).await.map_err(|error| reqwest_middleware::Error::middleware(Wrapped(error)))
+    }
+}
+
+#[tokio::test]
+async fn our_error_is_found_where_it_was_wrapped_and_none_where_there_is_none() {
+    let refusing = Server::refusing();
+    let client = plain().with(Wraps).with(middleware(policy())).build();
+    let error = client.get(refusing.url("/")).send().await.unwrap_err();
+    assert!(ours(&error).is_connect());
+    let error = plain().with(Wraps).build().get(refusing.url("/")).send().await.unwrap_err();
+    assert!(as_redial(&error).is_none());
+    let error = plain().build().get(refusing.url("/")).send().await.unwrap_err();
+    assert!(as_redial(&error).is_none());
+}

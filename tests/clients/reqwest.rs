@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::stream;
 use redial::{
-    AttemptTimedOut, Deadline, Reach, RequestOptions, StopReason, Timeouts,
+    AttemptTimedOut, Deadline, FaultKind, Reach, RequestOptions, StopReason, Timeouts,
     testing::{Reply, Script, Server},
 };
 use tokio::{
@@ -187,6 +187,25 @@ async fn reqwests_connect_timeout_proves_that_nothing_was_sent() {
     assert_eq!(ended(&error), (3, Some(StopReason::Attempts), vec![Reach::NotSent; 3]));
     let source = error.find_source::<reqwest::Error>().unwrap();
     assert!(error.is_connect() && source.is_connect() && source.is_timeout(), "{error:?}");
+}
+
+/// A resolver that is down.
+struct Down;
+
+impl reqwest::dns::Resolve for Down {
+    fn resolve(&self, _: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        Box::pin(async { Err("the resolver is down".into()) })
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_resolved_was_not_sent_to() {
+    let unresolved = inner().dns_resolver(std::sync::Arc::new(Down)).build().unwrap();
+    let client = redial::reqwest::client(unresolved, policy().build().unwrap());
+    let error = client.post("http://orders.example/").body("one more").send().await.unwrap_err();
+    assert_eq!(ended(&error), (3, Some(StopReason::Attempts), vec![Reach::NotSent; 3]));
+    assert_eq!(error.fault().unwrap().kind(), FaultKind::Dns);
+    assert!(error.is_connect());
 }
 
 #[tokio::test]

@@ -5,16 +5,17 @@ use http::{Request, StatusCode};
 use http_body_util::Full;
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use redial::{
-    AttemptBody, BoxError, Place, RetryLayer, TimeoutLayer,
-    reqwest_middleware::RetryMiddleware,
-    testing::{Reply, Server},
+    AttemptBody, BoxError, Place, RetryLayer, TimeoutLayer, Timeouts,
+    reqwest_middleware::{RetryMiddleware, as_redial},
+    testing::{Events, Reply, Server},
     tower::RetryPolicy,
 };
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 use tower::{Layer, ServiceBuilder, ServiceExt, retry, service_fn};
+use tracing::Level;
 
-use crate::{inner, ms, policy};
+use crate::{inner, ms, policy, within};
 
 /// reqwest as it comes: it retries what HTTP/2 refuses.
 fn with_retries() -> reqwest::Client {
@@ -154,6 +155,26 @@ async fn reqwest_retry_below_says_what_it_cannot_do() {
     let error = client.get(server.url("/")).send().await.unwrap_err();
     assert!(error.to_string().contains("not cloneable"), "{error}");
     server.seen().sent(0);
+}
+
+#[tokio::test]
+async fn what_reqwest_retry_above_sends_again_is_still_within_the_policys_time() {
+    let busy = Reply::status(503);
+    let server = Server::http1([busy.clone(), busy.clone(), busy, Reply::stall()]);
+    let timeouts = Timeouts { attempt: ms(200), total: ms(5_000) };
+    let middleware = RetryMiddleware::new(within(timeouts).build().unwrap());
+    let events = Events::capture();
+    let client = plain().with(theirs()).with(middleware).build();
+    let error = client.get(server.url("/")).send().await.unwrap_err();
+    // reqwest-retry takes an error of a middleware for final.
+    assert!(as_redial(&error).unwrap().is_timeout(), "{error}");
+    server.seen().sent(4);
+    assert_eq!(events.at(Level::WARN).len(), 1, "{:?}", events.all());
+
+    let server = Server::http1([Reply::status(503)]);
+    let refusing = RetryMiddleware::new(policy().build().unwrap()).refuse_stacking();
+    plain().with(theirs()).with(refusing).build().get(server.url("/")).send().await.unwrap_err();
+    server.seen().sent(3);
 }
 
 #[test]

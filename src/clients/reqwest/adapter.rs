@@ -38,8 +38,21 @@ use crate::{AttemptBody, Replay};
 /// }
 /// ```
 ///
-/// What it must not stand under is a second `RetryLayer`, which does not compile. What it says of bodies, proofs and
-/// reqwest's own retries is on the page of [the module](super).
+/// Wrong is a second `RetryLayer`, which does not compile:
+///
+/// ```compile_fail,E0277
+/// # use redial::{RetryLayer, StandardPolicy, reqwest::Adapter};
+/// # fn infer<S: tower::Service<http::Request<reqwest::Body>>>(_: &S) {}
+/// # fn stack(policy: StandardPolicy, client: reqwest::Client) {
+/// let stack = tower::ServiceBuilder::new()
+///     .layer(RetryLayer::new(policy.clone()))
+///     .layer(RetryLayer::new(policy)) // two `RetryLayer`s on one path: requests would multiply
+///     .service(Adapter::new(client));
+/// # infer(&stack);
+/// # }
+/// ```
+///
+/// What there is to say of bodies, proofs and reqwest's own retries is on the page of [the module](super).
 #[derive(Clone)]
 pub struct Adapter {
     client: reqwest::Client,

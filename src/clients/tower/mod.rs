@@ -20,7 +20,23 @@
 //! ```
 //!
 //! A [`TimeoutLayer`](crate::TimeoutLayer) below is required, and by types: never without a timeout (S8). Without it, or
-//! with it above, the stack does not compile. `tower::retry::RetryLayer` twice does: nothing marks a first attempt.
+//! with it above, the stack does not compile:
+//!
+//! ```compile_fail,E0271
+//! # use bytes::Bytes;
+//! # use http_body_util::Full;
+//! # use redial::{StandardPolicy, tower::RetryPolicy};
+//! # use tower::{ServiceBuilder, retry::RetryLayer};
+//! # let client = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build_http();
+//! # fn infer<S: tower::Service<http::Request<Full<Bytes>>>>(_: &S) {}
+//! # fn stack(policy: StandardPolicy) {
+//! let stack = ServiceBuilder::new().layer(RetryLayer::new(RetryPolicy::new(policy))).service(client);
+//! # infer(&stack);
+//! # }
+//! ```
+//!
+//! `tower::retry::RetryLayer` twice does compile, and sends 5 requests for 3 attempts each: nothing marks a first
+//! attempt.
 //!
 //! # What is kept, and what is lost
 //!
