@@ -22,7 +22,7 @@
 //! A [`TimeoutLayer`](crate::TimeoutLayer) below is required, and by types: never without a timeout (S8). Without it, or
 //! with it above, the stack does not compile:
 //!
-//! ```compile_fail,E0271
+//! ```compile_fail,E0277
 //! # use bytes::Bytes;
 //! # use http_body_util::Full;
 //! # use redial::{StandardPolicy, tower::RetryPolicy};
