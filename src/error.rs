@@ -173,6 +173,12 @@ impl Error {
         self
     }
 
+    #[cfg(feature = "tower-retry")]
+    pub(crate) fn attach_call(&mut self, plan: Plan, report: CallReport) {
+        self.0.plan = Some(plan);
+        self.0.report = Some(report);
+    }
+
     #[cfg(feature = "testing")]
     pub(crate) fn with_report(mut self, report: CallReport) -> Self {
         self.0.report = Some(report);

@@ -4,6 +4,7 @@
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::unwrap_used))]
 
 pub mod block;
+mod clients;
 mod deadline;
 mod error;
 pub mod fault;
@@ -21,6 +22,14 @@ pub mod testing;
 pub mod timeout;
 
 pub use block::{Attempt, Failure, retry};
+#[cfg(feature = "hyper-rustls")]
+pub use clients::hyper;
+#[cfg(feature = "reqwest")]
+pub use clients::reqwest;
+#[cfg(feature = "reqwest-middleware")]
+pub use clients::reqwest_middleware;
+#[cfg(feature = "tower-retry")]
+pub use clients::tower;
 pub use deadline::Deadline;
 pub use error::{AttemptTimedOut, Error};
 pub use fault::{Fault, FaultKind};
@@ -29,8 +38,8 @@ pub use hints::OutboundHints;
 pub use layers::IdempotencyKeyLayer;
 pub use layers::{BufferResponseLayer, RecoverLayer, ResumeLayer};
 pub use policy::{
-    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Jitter, Outcome, Plan, Policy, PolicyError, Reach,
-    RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
+    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Jitter, Outcome, Place, Plan, Policy, PolicyError,
+    Reach, RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
 };
 pub use retry::{
     AnswerBody, AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,

@@ -38,6 +38,7 @@ const EXAMPLES: &[Example] = &[
     ),
     ("fixed_body", &[], &["attempt 1: 9 bytes", "attempt 2: 9 bytes", "200 OK after 2 attempts", "b\"answered 200\""]),
     ("hyper_client", &[], &["200 OK after 3 attempts", "b\"answered 200\""]),
+    ("hyper_one_call", &[], &["200 OK after 3 attempts: b\"an order\""]),
     (
         "layer_order",
         &[],
@@ -128,6 +129,21 @@ const EXAMPLES: &[Example] = &[
         ],
     ),
     (
+        "reqwest_client",
+        &[],
+        &[
+            "200 OK after 3 attempts: an order",
+            "  PUT /orders/7, the whole body: true",
+            "  PUT /orders/7, the whole body: true",
+            "  PUT /orders/7, the whole body: true",
+        ],
+    ),
+    (
+        "reqwest_middleware",
+        &[],
+        &["200 OK after 2 attempts: an order", "after 3 attempts: connect true, timeout false"],
+    ),
+    (
         "routes",
         &[],
         &[
@@ -152,6 +168,7 @@ const EXAMPLES: &[Example] = &[
             "  failed: no-evidence",
         ],
     ),
+    ("tower_retry", &[], &["200 OK after 2 attempts", "each with the whole body: true"]),
     (
         "two_services",
         &[],
@@ -165,8 +182,16 @@ const EXAMPLES: &[Example] = &[
 ];
 
 /// Examples that need a feature.
-const FEATURES: &[(&str, &str)] =
-    &[("attempt_spans", "testing"), ("outage", "metrics"), ("prometheus", "metrics"), ("testing_kit", "testing")];
+const FEATURES: &[(&str, &str)] = &[
+    ("attempt_spans", "testing"),
+    ("hyper_one_call", "hyper-rustls,testing"),
+    ("outage", "metrics"),
+    ("prometheus", "metrics"),
+    ("reqwest_client", "reqwest,testing"),
+    ("reqwest_middleware", "reqwest-middleware,testing"),
+    ("testing_kit", "testing"),
+    ("tower_retry", "tower-retry,testing"),
+];
 
 #[test]
 fn every_example_runs_and_shows_its_point() {

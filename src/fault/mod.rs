@@ -29,6 +29,8 @@
 //! - A verdict of a TLS library other than rustls. A connect failure that shows no cause in the network (an I/O error, a
 //!   timeout, a failed lookup) is permanent, whether it was the scheme, the certificate or a connector's own refusal.
 //! - A stream within a `GOAWAY`'s last id, whose connection then closes: h2 reports a broken pipe, and the reason is lost.
+//! - Which hop failed of redirects that reqwest followed by itself: of its errors only a failed connection is a proof,
+//!   and only while nothing of the request was sent.
 //! - Pointers: through `Arc` and `Box` of a client's error this module looks, through `Rc` or a lock it does not.
 //!
 //! [RFC 9110, 9.2.2]: https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2
@@ -44,6 +46,8 @@ mod tls;
 mod client;
 #[cfg(feature = "hyper")]
 mod connect;
+#[cfg(feature = "reqwest")]
+mod reqwest;
 #[cfg(feature = "hyper")]
 mod shown;
 #[cfg(feature = "hyper")]
@@ -76,8 +80,7 @@ pub struct Fault {
 impl Fault {
     /// Reads an error and what lies beneath it.
     ///
-    /// Wrappers that this crate does not know (a middleware's error, reqwest's, a buffer's) are looked
-    /// through. At most 32 links are read, so an endless chain ends as [`FaultKind::Unclassified`].
+    /// Wrappers that this crate does not know (a middleware's error, a buffer's) are looked through. At most 32 links are read, so an endless chain ends as [`FaultKind::Unclassified`].
     pub fn read(error: &(dyn Error + 'static)) -> Fault {
         Fault::read_attempt(error, false)
     }
@@ -192,6 +195,10 @@ fn read_link(link: Link<'_>, beneath: &Links<'_>, body_polled: bool) -> Option<F
     }
     if chain::peek::<BodyFailed>(link).is_some() {
         return Some(Fault::request_body_failed());
+    }
+    #[cfg(feature = "reqwest")]
+    if let Some(reading) = reqwest::read(link, beneath) {
+        return reading;
     }
     #[cfg(feature = "hyper")]
     if let Some(reading) = client::read(link, beneath, body_polled) {

@@ -14,7 +14,7 @@ use rand::Rng;
 use tokio::time::Instant;
 
 use super::{
-    AnswerRule, Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Outcome, Plan, RequestHead,
+    AnswerRule, Backoff, Budget, Class, Clock, Elsewhere, Evidence, Hint, Hold, HoldScope, Outcome, Plan, RequestHead,
     RequestOptions, Timeouts, Transient, Verdict, WaitHeader, dice::Dice, query, retry_after,
 };
 use crate::fault::Fault;
@@ -29,6 +29,8 @@ pub(crate) struct Operation {
     pub(crate) name: Box<str>,
     pub(crate) timeouts: Timeouts,
     pub(crate) max_attempts: u32,
+    /// What else retries on the path.
+    pub(crate) elsewhere: Vec<Elsewhere>,
     pub(crate) backoff: Backoff,
     pub(crate) budget: Budget,
     pub(crate) hold: Hold,

@@ -1,10 +1,19 @@
 //! The layer.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
+use http::Request;
 use tower_layer::Layer;
 
 use super::Retry;
+#[cfg(feature = "reqwest-middleware")]
+use super::guard;
+#[cfg(feature = "reqwest-middleware")]
+use crate::RequestOptions;
+use crate::{Policy, observe, policy::RequestHead};
 
 /// Repeats requests by a [`Policy`](crate::Policy): attempts, waits, timeouts per attempt and in total, budget,
 /// replay of bodies, and one report of it all.
@@ -118,6 +127,32 @@ impl<P> RetryLayer<P> {
     pub fn refuse_stacking(mut self) -> Self {
         self.on_stacking = OnStacking::Refuse;
         self
+    }
+}
+
+impl OnStacking {
+    /// One WARN per layer.
+    pub(super) fn warn<P: Policy, B>(&self, policy: &P, request: &Request<B>) {
+        match self {
+            OnStacking::PassOnce { warned } if !warned.swap(true, Ordering::Relaxed) => {
+                observe::stacked(&policy.plan(&RequestHead::of(request)));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(feature = "reqwest-middleware")]
+impl<P: Policy> RetryLayer<P> {
+    /// This request was repeated already, by somebody above who left no mark: it is sent once, but within the policy's
+    /// time, which nobody else may keep. Or refused.
+    pub(crate) fn not_again<B>(&self, request: &mut Request<B>) {
+        if let OnStacking::Refuse = self.on_stacking {
+            return guard::mark(request.extensions_mut(), 1);
+        }
+        self.on_stacking.warn(&self.policy, request);
+        let options = request.extensions_mut().remove::<RequestOptions>().unwrap_or_default();
+        request.extensions_mut().insert(options.never_retry());
     }
 }
 

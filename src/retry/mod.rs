@@ -8,7 +8,7 @@ pub(crate) mod current;
 mod drain;
 mod failure;
 mod future;
-mod guard;
+pub(crate) mod guard;
 mod head;
 mod layer;
 mod promise;

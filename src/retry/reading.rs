@@ -16,6 +16,14 @@ const LOOKED_AT: u8 = 1;
 const POLLED: u8 = 2;
 /// By a layer below, and not by the client.
 const BY_A_LAYER: u8 = 4;
+/// Whoever sends it may send another request after it, and nobody would see that.
+const MAY_BE_FOLLOWED: u8 = 8;
+
+/// Whether this thread is just now calling or polling an attempt, and not what a client does in a task of its own.
+#[cfg(feature = "reqwest")]
+pub(crate) fn within_an_attempt() -> bool {
+    Current::get().reading != 0
+}
 
 /// Polls a body as a client does that has a task of its own: for a service without one that stands for a client.
 #[cfg(feature = "testing")]
@@ -37,6 +45,14 @@ impl Reading {
     /// Somebody asked how long the body is, or whether it has ended.
     pub(super) fn look_at(&self) {
         self.note(LOOKED_AT);
+    }
+
+    /// The client may follow a redirect by itself.
+    #[cfg(feature = "reqwest")]
+    pub(super) fn may_be_followed(&self) {
+        if let Some(place) = self.0.first() {
+            place.fetch_or(MAY_BE_FOLLOWED, Ordering::Release);
+        }
     }
 
     /// Somebody asked for a frame.
@@ -67,11 +83,13 @@ impl Reading {
     /// connection, and not while it makes one, so a failure to connect, after the body was looked at, is that of
     /// another request, which followed ours. And where a layer has looked at it, nothing that follows is a proof: it may
     /// have sent several, and `GOAWAY` is one only for a body that the client itself has begun to read
-    /// (see [`Fault::read_attempt`]).
+    /// (see [`Fault::read_attempt`]). A client that follows redirects by itself may have sent several too: what it says
+    /// of a stream may be said of a later one.
     pub(super) fn read(&self, error: &(dyn std::error::Error + 'static)) -> Fault {
         let fault = Fault::read_attempt(error, self.has(POLLED));
         let of_a_stream = matches!(fault.kind(), FaultKind::RefusedStream | FaultKind::Goaway);
-        match self.has(BY_A_LAYER) || (self.has(LOOKED_AT) && !of_a_stream) {
+        let of_a_later_one = if of_a_stream { self.has(MAY_BE_FOLLOWED) } else { self.has(LOOKED_AT) };
+        match self.has(BY_A_LAYER) || of_a_later_one {
             true => fault.unproved(),
             false => fault,
         }

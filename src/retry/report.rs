@@ -50,6 +50,18 @@ impl CallReport {
         CallReport(Arc::new(inner))
     }
 
+    /// Of a call that another's layer made.
+    #[cfg(feature = "tower-retry")]
+    pub(crate) fn ended(
+        attempts: Vec<AttemptReport>,
+        elapsed: Duration,
+        stop: Option<StopReason>,
+        retry_at: Option<SystemTime>,
+        unknown: bool,
+    ) -> Self {
+        Self::new(Inner { attempts, elapsed, stop, retry_at, unknown, stacked: false, first_held: None })
+    }
+
     #[cfg(feature = "testing")]
     pub(crate) fn of_test(attempts: Vec<AttemptReport>, stop: Option<StopReason>, at: Option<SystemTime>) -> Self {
         let elapsed = attempts.last().map_or(Duration::ZERO, |last| last.started + last.duration);

@@ -2,7 +2,6 @@
 
 use std::{
     mem,
-    sync::atomic::Ordering,
     task::{Context, Poll},
 };
 
@@ -86,11 +85,9 @@ where
                 let error = Error::stacked().with_call(plan, CallReport::of_stacked());
                 future::refuse(service, self.policy.clone(), error)
             }
-            OnStacking::PassOnce { warned } => {
+            OnStacking::PassOnce { .. } => {
                 observe::stacked_again(|| self.policy.plan(&RequestHead::of(&request)));
-                if !warned.swap(true, Ordering::Relaxed) {
-                    observe::stacked(&self.policy.plan(&RequestHead::of(&request)));
-                }
+                self.on_stacking.warn(&self.policy, &request);
                 // The outer layer heeds a deadline among the extensions.
                 future::pass_once(service, self.policy.clone(), request, None)
             }
