@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::unwrap_used))]
 
+mod clients;
 mod deadline;
 mod error;
 pub mod fault;
@@ -14,11 +15,13 @@ pub mod retry;
 pub mod testing;
 pub mod timeout;
 
+#[cfg(feature = "grpc")]
+pub use clients::grpc;
 pub use deadline::Deadline;
 pub use error::{AttemptTimedOut, Error};
 pub use fault::{Fault, FaultKind};
 pub use policy::{
-    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Jitter, Outcome, Plan, Policy, PolicyError, Reach,
+    Backoff, Budget, Class, Clock, Evidence, GrpcCode, Hint, Hold, HoldScope, Jitter, Outcome, Plan, Policy, PolicyError, Reach,
     RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
 };
 pub use retry::{

@@ -14,8 +14,8 @@ use rand::Rng;
 use tokio::time::Instant;
 
 use super::{
-    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Outcome, Plan, RequestHead, RequestOptions,
-    Timeouts, Transient, Verdict, WaitHeader, dice::Dice, query, retry_after,
+    Backoff, Budget, Class, Clock, Evidence, GrpcCode, Hint, Hold, HoldScope, Outcome, Plan, RequestHead, RequestOptions,
+    Timeouts, Transient, Verdict, WaitHeader, dice::Dice, pushback, query, retry_after,
 };
 use crate::fault::Fault;
 
@@ -37,6 +37,7 @@ pub(crate) struct Operation {
     pub(crate) given: Given,
     pub(crate) transient: Transient,
     pub(crate) business: Vec<u16>,
+    pub(crate) business_codes: Vec<GrpcCode>,
     pub(crate) key_header: HeaderName,
     pub(crate) preconditions: Vec<HeaderName>,
     /// Query parameters that are preconditions, percent-decoded.
@@ -63,7 +64,7 @@ pub(crate) struct Given {
 impl Operation {
     pub(crate) fn plan(self: &Arc<Self>, head: &RequestHead<'_>) -> Plan {
         let (operation, evidence) = (Arc::clone(self), self.evidence(head));
-        let plan = Plan { operation, tighter: None, max_attempts: self.max_attempts, evidence };
+        let plan = Plan { operation, tighter: None, max_attempts: self.max_attempts, evidence, grpc: false };
         match head.extensions().get::<RequestOptions>() {
             Some(options) => options.apply(plan),
             None => plan,
@@ -106,6 +107,13 @@ impl Operation {
 
     fn judge_answer(&self, outcome: &Outcome<'_>) -> Verdict {
         let Some(status) = outcome.status() else { return Verdict::unclassified() };
+        if let Some(code) = outcome.grpc_code() {
+            let verdict = self.judge_code(code, outcome);
+            // A status of HTTP alone is that of something between: listed by its own number, or by what it stands for.
+            if outcome.said_code().is_some() || verdict.class() == Class::Transient {
+                return verdict;
+            }
+        }
         let code = status.as_u16();
         if self.transient.has_status(code) {
             let verdict = match self.transient.rejected_because(status) {
@@ -115,12 +123,28 @@ impl Operation {
             return verdict;
         }
         match code {
-            0..400 => Verdict::success(),
+            0..400 if outcome.grpc_code().is_none() => Verdict::success(),
             // The server's word makes an unlisted failure transient, and gives no evidence (D19).
             _ if self.told(outcome) == Some(true) => Verdict::transient(),
             _ if self.business.contains(&code) => Verdict::permanent(),
             _ => Verdict::unclassified(),
         }
+    }
+
+    fn judge_code(&self, code: GrpcCode, outcome: &Outcome<'_>) -> Verdict {
+        if code == GrpcCode::Ok {
+            return Verdict::success();
+        }
+        if self.transient.has_code(code) {
+            return match self.transient.code_rejected_because(code) {
+                Some(documented) => Verdict::rejected(documented),
+                None => Verdict::transient(),
+            };
+        }
+        if self.told(outcome) == Some(true) {
+            return Verdict::transient();
+        }
+        if self.business_codes.contains(&code) { Verdict::permanent() } else { Verdict::unclassified() }
     }
 
     /// What the provider's own "should retry" header says, where the policy names one.
@@ -154,8 +178,10 @@ impl Operation {
         let now = self.clock.now();
         let asked = retry_after::first_wait(&self.wait_headers, headers, now);
         let hint = verdict.hint();
-        let retry = if self.told(outcome) == Some(false) { Some(false) } else { hint.retry };
-        verdict.with_hint(Hint { wait: hint.wait.max(asked), retry })
+        let pushed = if outcome.is_of_grpc() { pushback::read(headers) } else { None }.unwrap_or_default();
+        let no = self.told(outcome) == Some(false) || pushed.retry == Some(false);
+        let retry = if no { Some(false) } else { hint.retry };
+        verdict.with_hint(Hint { wait: hint.wait.max(asked).max(pushed.wait), retry })
     }
 
     /// How long other calls' answers hold this one, before this verdict is added to what holds the others.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 use http::{HeaderName, Method};
 
 use super::{
-    Backoff, Budget, Clock, Hold, HoldScope, Outcome, Plan, Policy, PolicyError, RequestHead, Timeouts, Transient,
+    Backoff, Budget, Clock, GrpcCode, Hold, HoldScope, Outcome, Plan, Policy, PolicyError, RequestHead, Timeouts, Transient,
     Unit, Verdict, WaitHeader,
     operation::{Given, JudgeFn, Operation},
     rules,
@@ -66,6 +66,7 @@ impl StandardPolicy {
                 given: Given::default(),
                 transient,
                 business: Vec::new(),
+                business_codes: Vec::new(),
                 key_header: HeaderName::from_static("idempotency-key"),
                 preconditions: Vec::new(),
                 query_preconditions: Vec::new(),
@@ -194,6 +195,12 @@ impl StandardPolicyBuilder {
     /// Answers that are known and final: not counted as `unclassified`. An answer below 400 needs no listing.
     pub fn business(mut self, statuses: impl IntoIterator<Item = u16>) -> Self {
         self.operation.business.extend(statuses);
+        self
+    }
+
+    /// Codes of gRPC that are known and final: not counted as `unclassified`.
+    pub fn business_codes(mut self, codes: impl IntoIterator<Item = GrpcCode>) -> Self {
+        self.operation.business_codes.extend(codes);
         self
     }
 

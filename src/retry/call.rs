@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use http::Request;
+use http::{Extensions, Request};
 use http_body::Body;
 use tokio::time::Instant;
 
@@ -127,7 +127,15 @@ impl<B: Replay> Call<B> {
         trail.sent = trail.charge.take().map(Charge::sent);
         let mut request = self.head.rebuild(body);
         guard::mark(request.extensions_mut(), self.attempt);
+        self.tell_end(request.extensions_mut());
         Ok(request)
+    }
+
+    /// Where the attempt tells its server: when it ends.
+    pub(super) fn tell_end(&mut self, extensions: &mut Extensions) {
+        if self.plan.grpc {
+            extensions.insert(guard::AttemptEnds(self.attempt_ends()));
+        }
     }
 
     /// The inner service failed to become ready again.

@@ -106,6 +106,7 @@ where
     } else {
         guard::mark(request.extensions_mut(), 1);
         call.attempt = 1;
+        call.tell_end(request.extensions_mut());
         let response = call.reading.during(|| service.call(request));
         State::Attempt { response }
     };

@@ -1,6 +1,7 @@
 //! One retry per path (S13): by types where they reach, by a marker where they do not.
 
 use http::Extensions;
+use tokio::time::Instant;
 
 use super::{AttemptBody, Replay};
 use crate::RequestOptions;
@@ -33,6 +34,10 @@ struct Attempted;
 #[derive(Clone, Copy)]
 struct Number(u32);
 
+/// Beside them where the attempt tells its server: when it ends.
+#[derive(Clone, Copy)]
+pub(crate) struct AttemptEnds(pub(crate) Instant);
+
 pub(super) fn mark(extensions: &mut Extensions, attempt: u32) {
     extensions.insert(Attempted);
     if attempt > 1 {
@@ -60,5 +65,6 @@ pub fn attempt_number(extensions: &Extensions) -> Option<u32> {
 pub fn detach(extensions: &mut Extensions) {
     extensions.remove::<Attempted>();
     extensions.remove::<Number>();
+    extensions.remove::<AttemptEnds>();
     extensions.remove::<RequestOptions>();
 }

@@ -14,7 +14,7 @@ use crate::{
     fault::{Fault, FaultKind},
     observe,
     policy::{
-        Class, Outcome, Reach, StopReason, Verdict,
+        Class, GrpcCode, Outcome, Reach, StopReason, Verdict,
         decide::{Again, Situation, Stop},
     },
     timeout::Expired,
@@ -89,9 +89,15 @@ impl<B: Replay> Call<B> {
         };
         let unknown = self.trail.as_ref().is_some_and(|trail| trail.unknown);
         let outcome = outcome.of_attempt(self.attempt, unknown);
+        let outcome = if self.plan.grpc { outcome.over_grpc() } else { outcome };
         let verdict = policy.judge(&self.plan, &outcome);
         // Whoever judged: never earlier than the server said (S17).
         self.plan.operation.heed(verdict, &outcome)
+    }
+
+    /// The code of an answer of gRPC, where it says one.
+    fn code<RB>(&self, response: &Response<RB>) -> Option<GrpcCode> {
+        if self.plan.grpc { GrpcCode::said(response.headers()) } else { None }
     }
 
     fn succeeded<RB>(&mut self, response: &mut Response<RB>) {
@@ -124,8 +130,9 @@ impl<B: Replay> Call<B> {
         let now = Instant::now();
         let deadline = self.deadline();
         let transient = verdict.class() == Class::Transient;
+        let code = result.as_ref().ok().and_then(|response| self.code(response));
         let outcome = match &result {
-            Ok(response) => AttemptOutcome::Status(response.status()),
+            Ok(response) => code.map_or(AttemptOutcome::Status(response.status()), AttemptOutcome::Grpc),
             Err(_) => AttemptOutcome::Fault(fault.map_or(FaultKind::Unclassified, |fault| fault.kind())),
         };
         let reach = match fault {
@@ -140,7 +147,11 @@ impl<B: Replay> Call<B> {
         let answered = result.is_ok() && !transient;
         // An answer that is no failure of the provider's counts as its success. What does not pass, a 5xx that nobody
         // listed or an error that nobody knows, says nothing about its health.
-        let served = answered && result.as_ref().is_ok_and(|response| !response.status().is_server_error());
+        let healthy = |response: &Response<RB>| match code {
+            Some(code) => !code.is_of_server(),
+            None => !response.status().is_server_error(),
+        };
+        let served = answered && result.as_ref().is_ok_and(healthy);
         if self.attempt == 1 && (served || transient) {
             self.plan.operation.budget.first_try(served);
         }
@@ -164,7 +175,8 @@ impl<B: Replay> Call<B> {
             Err(Stop { reason: StopReason::Deadline, not_before: verdict.hint().wait.max(hold) })
         } else {
             let calm = fault.is_some_and(|fault| fault.asks_calm());
-            let too_many = outcome == AttemptOutcome::Status(StatusCode::TOO_MANY_REQUESTS);
+            let too_many = outcome == AttemptOutcome::Status(StatusCode::TOO_MANY_REQUESTS)
+                || outcome == AttemptOutcome::Grpc(GrpcCode::ResourceExhausted);
             let situation = Situation {
                 plan: &self.plan,
                 verdict: &verdict,
