@@ -32,9 +32,10 @@ mod tests {
     use super::*;
 
     fn of(values: &[&[u8]]) -> Option<Hint> {
-        let value = |value: &&[u8]| (PUSHBACK, HeaderValue::from_bytes(value).unwrap());
         let mut headers = HeaderMap::new();
-        values.iter().map(value).for_each(|(name, value)| drop(headers.append(name, value)));
+        for value in values {
+            headers.append(PUSHBACK, HeaderValue::from_bytes(value).unwrap());
+        }
         read(&headers)
     }
 

@@ -84,7 +84,7 @@ where
             head.extensions.insert(Asked(asked.instant()));
         }
         let body = RequestBody::look(body);
-        let by_request = if body.is_message() { Commit::Message } else { Commit::Head };
+        let by_request = if body.is_whole() { Commit::Message } else { Commit::Head };
         let commit = head.extensions.get().copied().or(self.commit).unwrap_or(by_request);
         head.extensions.insert(commit);
         RetryChannelFuture::new(self.retry.call(Request::from_parts(head, body)))

@@ -1,4 +1,4 @@
-//! The body of a request: one message, or a stream of them.
+//! The body of a request: there as a whole, or a stream.
 
 use std::{
     collections::VecDeque,
@@ -15,18 +15,18 @@ use crate::Replay;
 
 /// The body of a request on its way into the retry layer.
 ///
-/// tonic makes one of an unknown length even of a single message. A message that is there at once and is all there is, as
-/// that of every unary call, is repeatable whatever its size; everything else is taped as it streams, up to 64 KiB.
+/// tonic makes one of an unknown length even of a single message. What is there at once and is all there is, as the message
+/// of every unary call, is repeatable whatever its size; everything else is taped as it streams, up to 64 KiB.
 pub struct RequestBody(Kind);
 
 enum Kind {
-    Message(Option<Bytes>),
+    Whole(Option<Bytes>),
     /// What was looked at already, and the rest.
     Stream(VecDeque<Result<Frame<Bytes>, Status>>, Body),
 }
 
 impl RequestBody {
-    /// Looks at what is there without waiting: a message, and whether anything follows it.
+    /// Looks at what is there without waiting: a frame, and whether anything follows it.
     pub(super) fn look(mut body: Body) -> Self {
         // Of a known length: its first frame will show by itself that it is all.
         if body.is_end_stream() || body.size_hint().exact().is_some() {
@@ -54,7 +54,7 @@ impl RequestBody {
         match seen.pop_front() {
             None => Self::unseen(Body::empty()),
             Some(Ok(frame)) => match frame.into_data() {
-                Ok(message) => RequestBody(Kind::Message(Some(message))),
+                Ok(data) => RequestBody(Kind::Whole(Some(data))),
                 Err(frame) => RequestBody(Kind::Stream(VecDeque::from([Ok(frame)]), Body::empty())),
             },
             Some(Err(status)) => RequestBody(Kind::Stream(VecDeque::from([Err(status)]), Body::empty())),
@@ -62,8 +62,8 @@ impl RequestBody {
     }
 
     /// Whether this is all that the caller will say.
-    pub(super) fn is_message(&self) -> bool {
-        matches!(self.0, Kind::Message(_))
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.0, Kind::Whole(_))
     }
 }
 
@@ -73,7 +73,7 @@ impl http_body::Body for RequestBody {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         match &mut self.get_mut().0 {
-            Kind::Message(message) => Poll::Ready(message.take().map(|message| Ok(Frame::data(message)))),
+            Kind::Whole(data) => Poll::Ready(data.take().map(|data| Ok(Frame::data(data)))),
             Kind::Stream(seen, rest) => match seen.pop_front() {
                 Some(frame) => Poll::Ready(Some(frame)),
                 None => Pin::new(rest).poll_frame(cx),
@@ -83,16 +83,16 @@ impl http_body::Body for RequestBody {
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Kind::Message(message) => message.is_none(),
+            Kind::Whole(data) => data.is_none(),
             Kind::Stream(seen, rest) => seen.is_empty() && rest.is_end_stream(),
         }
     }
 
-    // No length for a message: with one, a `content-length` would be sent, which tonic does not.
+    // No length for what is whole: with one, a `content-length` would be sent, which tonic does not.
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Stream(seen, rest) if seen.is_empty() => rest.size_hint(),
-            Kind::Message(_) | Kind::Stream(..) => SizeHint::default(),
+            Kind::Whole(_) | Kind::Stream(..) => SizeHint::default(),
         }
     }
 }
@@ -100,7 +100,7 @@ impl http_body::Body for RequestBody {
 impl Replay for RequestBody {
     fn try_clone(&self) -> Option<Self> {
         match &self.0 {
-            Kind::Message(message) => Some(RequestBody(Kind::Message(message.clone()))),
+            Kind::Whole(data) => Some(RequestBody(Kind::Whole(data.clone()))),
             Kind::Stream(..) => None,
         }
     }

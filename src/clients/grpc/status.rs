@@ -23,7 +23,11 @@ const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 /// }
 /// ```
 pub fn error(status: &Status) -> Option<&Error> {
-    Links::of(status.source()?).find_map(|link| link.downcast_ref())
+    let mut ours = Links::of(status.source()?).filter_map(|link| link.downcast_ref::<Error>());
+    let first = ours.next()?;
+    // A timeout layer's, with the retry layer's beneath it.
+    let reports = |error: &&Error| error.report().is_some();
+    Some(first).filter(reports).or_else(|| ours.find(reports)).or(Some(first))
 }
 
 /// The failure as a status: its code by what happened, its message the error's one line, its source the error.
