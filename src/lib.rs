@@ -21,8 +21,9 @@ pub use deadline::Deadline;
 pub use error::{AttemptTimedOut, Error};
 pub use fault::{Fault, FaultKind};
 pub use policy::{
-    Backoff, Budget, Class, Clock, Evidence, GrpcCode, Hint, Hold, HoldScope, Jitter, Outcome, Plan, Policy, PolicyError, Reach,
-    RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
+    Backoff, Budget, Class, Clock, Evidence, GrpcCode, Hint, Hold, HoldScope, Jitter, Outcome, Plan, Policy,
+    PolicyError, Reach, RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit,
+    Verdict,
 };
 pub use retry::{
     AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,

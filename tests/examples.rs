@@ -21,6 +21,7 @@ const EXAMPLES: &[Example] = &[
         ],
     ),
     ("fixed_body", &[], &["attempt 1: 9 bytes", "attempt 2: 9 bytes", "200 OK after 2 attempts", "b\"answered 200\""]),
+    ("grpc", &[], &["b\"placed: order 7\" after 3 calls", "InvalidArgument after 1 call"]),
     ("hyper_client", &[], &["200 OK after 3 attempts", "b\"answered 200\""]),
     (
         "layer_order",
@@ -103,7 +104,7 @@ const EXAMPLES: &[Example] = &[
 ];
 
 /// Examples that need a feature.
-const FEATURES: &[(&str, &str)] = &[("testing_kit", "testing")];
+const FEATURES: &[(&str, &str)] = &[("grpc", "grpc"), ("testing_kit", "testing")];
 
 #[test]
 fn every_example_runs_and_shows_its_point() {

@@ -59,13 +59,16 @@ impl Codes {
                 _ if given(code) => {}
                 _ => broken.push((
                     "S5",
-                    format!("the code {code} is transient without a reason: say why with `code_because`, or leave it out"),
+                    format!(
+                        "the code {code} is transient without a reason: say why with `code_because`, or leave it out"
+                    ),
                 )),
             }
         }
         for (code, reason) in &self.rejected {
             if reason.trim().is_empty() {
-                let how = "`rejected_code` with an empty reason: say where the provider documents that it was not processed";
+                let how =
+                    "`rejected_code` with an empty reason: say where the provider documents that it was not processed";
                 broken.push(("S7", format!("the code {code} is {how}")));
             }
         }

@@ -14,8 +14,8 @@ use rand::Rng;
 use tokio::time::Instant;
 
 use super::{
-    Backoff, Budget, Class, Clock, Evidence, GrpcCode, Hint, Hold, HoldScope, Outcome, Plan, RequestHead, RequestOptions,
-    Timeouts, Transient, Verdict, WaitHeader, dice::Dice, pushback, query, retry_after,
+    Backoff, Budget, Class, Clock, Evidence, GrpcCode, Hint, Hold, HoldScope, Outcome, Plan, RequestHead,
+    RequestOptions, Timeouts, Transient, Verdict, WaitHeader, dice::Dice, pushback, query, retry_after,
 };
 use crate::fault::Fault;
 

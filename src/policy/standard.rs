@@ -5,8 +5,8 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 use http::{HeaderName, Method};
 
 use super::{
-    Backoff, Budget, Clock, GrpcCode, Hold, HoldScope, Outcome, Plan, Policy, PolicyError, RequestHead, Timeouts, Transient,
-    Unit, Verdict, WaitHeader,
+    Backoff, Budget, Clock, GrpcCode, Hold, HoldScope, Outcome, Plan, Policy, PolicyError, RequestHead, Timeouts,
+    Transient, Unit, Verdict, WaitHeader,
     operation::{Given, JudgeFn, Operation},
     rules,
 };

@@ -23,6 +23,6 @@ pub use replay::{AttemptBody, Replay, Streamed};
 pub use report::{AttemptOutcome, AttemptReport, CallReport};
 pub use service::Retry;
 
+pub(crate) use failure::{BodyFailed, UploadRevoked};
 #[cfg(feature = "grpc")]
 pub(crate) use guard::AttemptEnds;
-pub(crate) use failure::{BodyFailed, UploadRevoked};

@@ -147,7 +147,8 @@ async fn empty_frames_are_no_message() {
             let counted = Arc::clone(&count);
             let service = tower::service_fn(move |_: http::Request<tonic::body::Body>| {
                 counted.fetch_add(1, Relaxed);
-                let trailers = [("grpc-status", "14")].map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+                let trailers =
+                    [("grpc-status", "14")].map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
                 let trailers = Frame::trailers(http::HeaderMap::from_iter(trailers));
                 let frames = (0..frames).map(|_| Frame::data(Bytes::new())).chain([trailers]);
                 let body = StreamBody::new(futures_util::stream::iter(frames.map(Ok::<_, Infallible>)));

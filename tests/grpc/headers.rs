@@ -47,12 +47,13 @@ async fn without_one_a_stream_is_not_cut() {
 #[tokio::test(start_paused = true)]
 async fn a_unary_call_says_the_attempts_own_end() {
     let timeouts = Timeouts { attempt: Duration::from_secs(1), total: Duration::from_millis(1_150) };
-    let policy = StandardPolicy::builder("shop", timeouts, redial::Transient::usual().code(redial::GrpcCode::Unavailable))
-        .backoff(redial::Backoff::fixed(WAIT, "tests are exact"))
-        .budget(redial::Budget::unlimited("tests bound themselves"))
-        .idempotent("orders have numbers")
-        .build()
-        .unwrap();
+    let policy =
+        StandardPolicy::builder("shop", timeouts, redial::Transient::usual().code(redial::GrpcCode::Unavailable))
+            .backoff(redial::Backoff::fixed(WAIT, "tests are exact"))
+            .budget(redial::Budget::unlimited("tests bound themselves"))
+            .idempotent("orders have numbers")
+            .build()
+            .unwrap();
     let (mut client, service) = scripted([unavailable(), unavailable(), done()], policy);
     let mut request = order();
     request.extensions_mut().insert(Commit::Status);

@@ -1,6 +1,9 @@
 //! What a policy may say of codes.
 
-use redial::{GrpcCode, Policy, RequestHead, StandardPolicy, Timeouts, Transient, policy::{Class, Outcome}};
+use redial::{
+    GrpcCode, Policy, RequestHead, StandardPolicy, Timeouts, Transient,
+    policy::{Class, Outcome},
+};
 
 use super::support::*;
 
@@ -29,7 +32,8 @@ fn a_code_that_does_not_pass_by_itself_needs_a_reason() {
 
 #[test]
 fn a_code_can_be_taken_out_again() {
-    let transient = Transient::none().rejected_code(GrpcCode::Unavailable, "page 4").without_code(GrpcCode::Unavailable);
+    let transient =
+        Transient::none().rejected_code(GrpcCode::Unavailable, "page 4").without_code(GrpcCode::Unavailable);
     assert_eq!(transient, Transient::none());
     assert!(!transient.has_code(GrpcCode::Unavailable));
 }

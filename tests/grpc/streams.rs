@@ -317,10 +317,12 @@ async fn a_stream_outlives_the_timeouts_of_the_call() {
 
 #[tokio::test]
 async fn a_clients_stream_is_repeated_from_its_start() {
-    let words = || stream::iter(["a", "b", "c"].map(Bytes::from)).then(|word| async {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        word
-    });
+    let words = || {
+        stream::iter(["a", "b", "c"].map(Bytes::from)).then(|word| async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            word
+        })
+    };
     // The first fails while the client still speaks.
     let server = Running::new([Step::Fail(unavailable()), Step::Count]);
     assert_eq!(soon(server.client(idempotent()).collect(words())).await.unwrap().get_ref(), "3");

@@ -92,7 +92,9 @@ fn set_headers<B>(request: &mut Request<B>, commit: Commit, ends: Option<Instant
     };
     let headers = request.headers_mut();
     match ends {
-        Some(ends) => drop(headers.insert(GRPC_TIMEOUT, timeout::print(ends.saturating_duration_since(Instant::now())))),
+        Some(ends) => {
+            drop(headers.insert(GRPC_TIMEOUT, timeout::print(ends.saturating_duration_since(Instant::now()))))
+        }
         None => drop(headers.remove(GRPC_TIMEOUT)),
     }
     match previous {

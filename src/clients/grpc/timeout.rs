@@ -75,7 +75,9 @@ mod tests {
 
     #[test]
     fn a_malformed_one_is_no_hint() {
-        for text in ["", "S", "1", "123456789m", "1s", "1h", "-1S", "+1S", "1.5S", " 1S", "1S ", "oneS", "1SS", "\u{e9}S"] {
+        for text in
+            ["", "S", "1", "123456789m", "1s", "1h", "-1S", "+1S", "1.5S", " 1S", "1S ", "oneS", "1SS", "\u{e9}S"]
+        {
             assert_eq!(parse(text.as_bytes()), None, "{text:?}");
         }
         let mut headers = HeaderMap::new();
