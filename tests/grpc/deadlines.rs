@@ -118,3 +118,12 @@ async fn a_timeout_layer_above_is_read_by_its_conversion() {
     assert_eq!(status.code(), Code::DeadlineExceeded);
     assert_eq!(report(&status).stop(), Some(StopReason::Deadline));
 }
+
+/// A CANCELLED that nobody's timer explains is what it says, however late it comes.
+#[tokio::test(start_paused = true)]
+async fn an_answer_at_the_last_moment_is_an_answer() {
+    let late = fails(redial::GrpcCode::Cancelled).after(Duration::from_millis(998));
+    let (mut client, service) = scripted([late, done()], idempotent());
+    assert_eq!(client.place(order()).await.unwrap_err().code(), Code::Cancelled);
+    service.seen().sent(1);
+}

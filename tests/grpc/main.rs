@@ -14,3 +14,14 @@ mod pushback;
 mod stacked;
 mod streams;
 mod support;
+
+/// What a client may share and move between tasks.
+const _: () = {
+    use redial::{StandardPolicy, grpc::RetryChannel};
+    use tonic::{body::Body, transport::Channel};
+    const fn shared<T: Clone + Send + Sync + Unpin>() {}
+    shared::<(RetryChannel<Channel, StandardPolicy>, redial::grpc::Commit, redial::GrpcCode)>();
+    const fn sent<T: Send>() {}
+    sent::<redial::grpc::RetryChannelFuture<Channel, StandardPolicy, Body>>();
+    sent::<redial::grpc::AnswerBody<Body>>();
+};

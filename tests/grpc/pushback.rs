@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redial::{GrpcCode, StopReason, testing::Reply};
+use redial::{GrpcCode, StopReason, Transient, testing::Reply};
 
 use super::support::*;
 
@@ -65,4 +65,21 @@ async fn one_that_cannot_be_waited_for_ends_the_call_and_says_until_when() {
 #[tokio::test(start_paused = true)]
 async fn it_makes_no_code_transient() {
     assert_eq!(repeated(fails(GrpcCode::NotFound).header("grpc-retry-pushback-ms", "1")).await, []);
+}
+
+/// What one call was told holds for the others (S17), where the code is documented as a rejection.
+#[tokio::test(start_paused = true)]
+async fn it_holds_the_others_too() {
+    let transient = Transient::usual().rejected_code(GrpcCode::ResourceExhausted, "API guide, section 4");
+    let policy = with(transient).idempotent("orders have numbers").build().unwrap();
+    let told = fails(GrpcCode::ResourceExhausted).header("grpc-retry-pushback-ms", "2000");
+    let (mut client, service) = scripted([told, Reply::reset(), done()], policy);
+    let mut other = client.clone();
+    let started = tokio::time::Instant::now();
+    let (one, two) = tokio::join!(client.place(order()), other.place(order()));
+    one.unwrap();
+    two.unwrap();
+    let times = service.seen().sent(4).times(started);
+    // Both first tries at once; both repeats when the pushback is over.
+    assert!(times[1].is_zero() && times[2] >= Duration::from_secs(2), "{times:?}");
 }

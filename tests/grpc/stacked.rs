@@ -1,10 +1,12 @@
 //! One retry per path. tonic's body erases types, so two of these compile; the inner one sends once.
 
 use redial::{
+    RetryLayer,
     grpc::Commit,
     testing::{Events, Reply, Server},
 };
 use tonic::Code;
+use tower::Layer;
 
 use super::support::*;
 
@@ -24,6 +26,24 @@ async fn two_around_a_channel_do_not_multiply() {
         assert_eq!(counted[2]["grpc-previous-rpc-attempts"], "2");
         assert_eq!(events.at(tracing::Level::WARN).len(), 1);
     }
+}
+
+/// A `RetryLayer` that was made to fit tonic's body, above and below.
+#[tokio::test]
+async fn nor_do_others_that_were_made_to_fit() {
+    let fit = || tower_http::map_request_body::MapRequestBodyLayer::new(tonic::body::Body::new);
+    let server = Server::http2([unavailable()]);
+    let below = RetryLayer::new(idempotent()).layer(fit().layer(channel(server.addr())));
+    let status = soon(Client::new(redial::grpc::channel(below, idempotent())).place(order())).await.unwrap_err();
+    assert!(report(&status).inner_stacked());
+    server.seen().sent(3);
+
+    let server = Server::http2([unavailable()]);
+    let inner = redial::grpc::channel(channel(server.addr()), idempotent());
+    let above = RetryLayer::new(idempotent()).layer(fit().layer(inner));
+    // It knows nothing of codes: to it, a 200 is a success.
+    soon(Client::new(above).place(order())).await.unwrap_err();
+    server.seen().sent(1);
 }
 
 /// The inner one's proof reaches the outer one.

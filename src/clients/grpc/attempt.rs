@@ -75,25 +75,25 @@ where
     fn call(&mut self, mut request: Request<AttemptBody<RequestBody>>) -> Self::Future {
         let commit = request.extensions().get().copied().unwrap_or(Commit::Head);
         let ends = request.extensions().get().map(|AttemptEnds(ends)| *ends);
-        set_headers(&mut request, commit, ends);
+        let told = set_headers(&mut request, commit, ends);
         let response = self.inner.call(request.map(boxed));
-        AttemptFuture { state: State::Calling { response }, timer: Timer::new(), commit, ends }
+        AttemptFuture { state: State::Calling { response }, timer: Timer::new(), commit, told }
     }
 }
 
-/// What this attempt says of itself.
-fn set_headers<B>(request: &mut Request<B>, commit: Commit, ends: Option<Instant>) {
+/// What this attempt says of itself; among it, when its time is up.
+fn set_headers<B>(request: &mut Request<B>, commit: Commit, ends: Option<Instant>) -> Option<Instant> {
     let asked = request.extensions().get().map(|Asked(asked)| *asked);
     let previous = attempt_number(request.extensions()).unwrap_or(1).saturating_sub(1);
-    let ends = match commit {
+    let told = match commit {
         Commit::Status => ends.into_iter().chain(asked).min(),
         // The attempt ends with the head, or the first message; the server would stop the stream that follows.
         Commit::Head | Commit::Message => asked,
     };
     let headers = request.headers_mut();
-    match ends {
-        Some(ends) => {
-            drop(headers.insert(GRPC_TIMEOUT, timeout::print(ends.saturating_duration_since(Instant::now()))))
+    match told {
+        Some(told) => {
+            drop(headers.insert(GRPC_TIMEOUT, timeout::print(told.saturating_duration_since(Instant::now()))))
         }
         None => drop(headers.remove(GRPC_TIMEOUT)),
     }
@@ -101,6 +101,7 @@ fn set_headers<B>(request: &mut Request<B>, commit: Commit, ends: Option<Instant
         0 => drop(headers.remove(PREVIOUS_ATTEMPTS)),
         previous => drop(headers.insert(PREVIOUS_ATTEMPTS, previous.into())),
     }
+    told
 }
 
 /// tonic's channel takes one type of body.
@@ -144,7 +145,8 @@ pin_project! {
         #[pin]
         timer: Timer,
         commit: Commit,
-        ends: Option<Instant>,
+        // What the peer was told of when the time is up.
+        told: Option<Instant>,
     }
 }
 
@@ -154,7 +156,8 @@ pin_project! {
         Calling { #[pin] response: F },
         // The head is there, and what follows is read until the answer is the caller's.
         Reading { reading: Option<Reading<RB>> },
-        // Somebody else's timer went off for this attempt's end. The retry layer's own is about to.
+        // Somebody else's timer went off at the time that was told. The retry layer's own, set for then or earlier, is
+        // about to.
         TimedOut,
     }
 }
@@ -209,7 +212,7 @@ where
                 }
                 StateProj::TimedOut => return Poll::Pending,
             };
-            if is_timeout(&answer) && is_now(*this.ends) {
+            if is_timeout(&answer) && is_now(*this.told) {
                 this.state.set(State::TimedOut);
                 return Poll::Pending;
             }
@@ -284,6 +287,6 @@ fn is_timeout<RB>(answer: &Answer<RB>) -> bool {
     }
 }
 
-fn is_now(ends: Option<Instant>) -> bool {
-    ends.is_some_and(|ends| ends.saturating_duration_since(Instant::now()) < SAME_INSTANT)
+fn is_now(told: Option<Instant>) -> bool {
+    told.is_some_and(|told| told.saturating_duration_since(Instant::now()) < SAME_INSTANT)
 }

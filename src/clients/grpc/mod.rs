@@ -69,7 +69,7 @@
 //!
 //! # The wrong order
 //!
-//! A retry layer above this one, or this one above a retry layer, does not compile:
+//! A `RetryLayer` above this one, or this one above it, does not compile:
 //!
 //! ```compile_fail
 //! # use redial::{RetryLayer, StandardPolicy};
@@ -80,8 +80,8 @@
 //! # }
 //! ```
 //!
-//! `channel(channel(…))` does, since tonic's body hides what is in it: the inner one notices, sends once and says so in one
-//! WARN.
+//! `channel(channel(…))` does, as does one that a `MapRequestBodyLayer` makes fit, since tonic's body hides what is in it:
+//! the inner one notices, sends once and says so in one WARN.
 //!
 //! # What tonic does beneath
 //!
@@ -99,10 +99,10 @@
 //! | a retryable code | repeated | repeated with evidence |
 //! | an answer is committed | with its head | with its first message or its status, by [`Commit`] |
 //! | pushback | instead of the backoff, which starts anew | at least; the policy's own wait is the floor |
-//! | transparent retries | not counted; without end where nothing left the client | attempts like any other; the first is outside the budget |
+//! | what was never sent | repeated without being counted: once, or without end where it never left the client | an attempt like any other; the first is outside the budget |
 //! | throttling | tokens a server, `maxTokens`, `tokenRatio` | [`Budget`](crate::Budget) |
-//! | a request that is too large to keep | 256 KiB to 1 MiB | 64 KiB of a stream; any size of what is there as a whole |
-//! | attempts | at most 5 | 3; more, up to 9, for a reason |
+//! | what is kept of a request | what the application allows | 64 KiB of a stream; any size of what is there as a whole |
+//! | attempts | at most 5, if the client says no more | 3; more, up to 9, for a reason |
 //! | the service config, hedging | yes | no |
 //!
 //! # Limits
