@@ -1,8 +1,6 @@
 //! Below the retry layer: one attempt.
 
 use std::{
-    cell::Cell,
-    collections::VecDeque,
     future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -10,37 +8,22 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderName, Request, Response, response::Parts};
-use http_body::{Body, Frame, SizeHint};
+use http::{Request, Response};
+use http_body::Body;
 use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::{
-    Commit, RequestBody,
-    answer::{self, AnswerBody, AnswerFailed, GRPC_STATUS},
-    commit::{HELD, PATIENCE},
-    timeout::{self, GRPC_TIMEOUT},
-};
+use super::{AnswerBody, Commit, RequestBody, boxed::boxed, commit::PATIENCE, headers, reading::Reading};
 use crate::{
-    AttemptBody, BoxError, attempt_number,
+    AttemptBody, BoxError,
     fault::{Links, peek},
     policy::GrpcCode,
-    retry::AttemptEnds,
     timeout::Timer,
 };
 
-const PREVIOUS_ATTEMPTS: HeaderName = HeaderName::from_static("grpc-previous-rpc-attempts");
-
-/// What an empty frame costs of what may be held.
-const FRAME: usize = 64;
-
 /// By so little the clocks of two timers that were set for one instant may differ.
 const SAME_INSTANT: Duration = Duration::from_millis(10);
-
-/// When the caller's own `grpc-timeout` is over.
-#[derive(Clone, Copy)]
-pub(super) struct Asked(pub(super) Instant);
 
 /// One attempt: its headers, its body boxed, and its answer read until it is the caller's.
 #[derive(Clone, Debug)]
@@ -74,65 +57,9 @@ where
 
     fn call(&mut self, mut request: Request<AttemptBody<RequestBody>>) -> Self::Future {
         let commit = request.extensions().get().copied().unwrap_or(Commit::Head);
-        let ends = request.extensions().get().map(|AttemptEnds(ends)| *ends);
-        let told = set_headers(&mut request, commit, ends);
+        let told = headers::set(&mut request, commit);
         let response = self.inner.call(request.map(boxed));
         AttemptFuture { state: State::Calling { response }, timer: Timer::new(), commit, told }
-    }
-}
-
-/// What this attempt says of itself; among it, when its time is up.
-fn set_headers<B>(request: &mut Request<B>, commit: Commit, ends: Option<Instant>) -> Option<Instant> {
-    let asked = request.extensions().get().map(|Asked(asked)| *asked);
-    let previous = attempt_number(request.extensions()).unwrap_or(1).saturating_sub(1);
-    let told = match commit {
-        Commit::Status => ends.into_iter().chain(asked).min(),
-        // The attempt ends with the head, or the first message; the server would stop the stream that follows.
-        Commit::Head | Commit::Message => asked,
-    };
-    let headers = request.headers_mut();
-    match told {
-        Some(told) => {
-            drop(headers.insert(GRPC_TIMEOUT, timeout::print(told.saturating_duration_since(Instant::now()))))
-        }
-        None => drop(headers.remove(GRPC_TIMEOUT)),
-    }
-    match previous {
-        0 => drop(headers.remove(PREVIOUS_ATTEMPTS)),
-        previous => drop(headers.insert(PREVIOUS_ATTEMPTS, previous.into())),
-    }
-    told
-}
-
-/// tonic's channel takes one type of body.
-fn boxed(body: AttemptBody<RequestBody>) -> tonic::body::Body {
-    tonic::body::Body::new(Unasked { body, asked: Cell::new(false) })
-}
-
-pin_project! {
-    // tonic asks a body whether it has ended when it boxes it. An attempt's body takes that for a look by somebody who may
-    // send it, after which no error proves that it was never sent: so that one question is not passed on.
-    struct Unasked {
-        #[pin]
-        body: AttemptBody<RequestBody>,
-        asked: Cell<bool>,
-    }
-}
-
-impl Body for Unasked {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        self.project().body.poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.asked.replace(true) && self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 
@@ -160,14 +87,6 @@ pin_project! {
         // about to.
         TimedOut,
     }
-}
-
-struct Reading<RB> {
-    head: Parts,
-    held: VecDeque<Frame<Bytes>>,
-    cost: usize,
-    rest: RB,
-    since: Instant,
 }
 
 type Answer<RB> = Result<Response<AnswerBody<RB>>, BoxError>;
@@ -218,62 +137,6 @@ where
             }
             return Poll::Ready(answer);
         }
-    }
-}
-
-impl<RB: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Reading<RB> {
-    fn new(response: Response<RB>) -> Self {
-        let (head, rest) = response.into_parts();
-        Reading { head, held: VecDeque::new(), cost: 0, rest, since: Instant::now() }
-    }
-
-    /// The head says all: a status alone, or one of HTTP that is somebody else's.
-    fn is_known(&self) -> bool {
-        self.head.status != http::StatusCode::OK || self.head.headers.contains_key(GRPC_STATUS)
-    }
-
-    /// Reads until the answer is the caller's.
-    fn poll(&mut self, commit: Commit, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        loop {
-            let frame = match ready!(Pin::new(&mut self.rest).poll_frame(cx)) {
-                Some(Ok(frame)) => frame,
-                Some(Err(error)) => return Poll::Ready(Err(AnswerFailed::new(error).into())),
-                None => {
-                    if self.held.is_empty() {
-                        answer::lift(&mut self.head, None);
-                    }
-                    return Poll::Ready(Ok(()));
-                }
-            };
-            let size = frame.data_ref().map(Bytes::len);
-            match (size, frame.trailers_ref()) {
-                (_, Some(trailers)) => {
-                    // Behind a message only for what they say of a failure: nobody asks them about a success.
-                    let failed = GrpcCode::said(trailers).is_some_and(|code| code != GrpcCode::Ok);
-                    if self.held.is_empty() || failed {
-                        answer::lift(&mut self.head, Some(trailers));
-                    }
-                    self.held.push_back(frame);
-                    return Poll::Ready(Ok(()));
-                }
-                (Some(size), _) => {
-                    self.cost += size.max(FRAME);
-                    // An empty frame is no message, and says nothing.
-                    if size > 0 {
-                        self.held.push_back(frame);
-                    }
-                    let is_message = size > 0 && commit != Commit::Status;
-                    if is_message || self.cost > HELD {
-                        return Poll::Ready(Ok(()));
-                    }
-                }
-                (None, None) => {}
-            }
-        }
-    }
-
-    fn hand_on(self) -> Response<AnswerBody<RB>> {
-        Response::from_parts(self.head, AnswerBody::new(self.held, self.rest))
     }
 }
 

@@ -12,11 +12,7 @@ use tonic::Status;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::{
-    AnswerBody, Commit, RequestBody, RetryChannelFuture,
-    attempt::{Asked, Attempt},
-    timeout,
-};
+use super::{AnswerBody, Commit, RequestBody, RetryChannelFuture, attempt::Attempt, headers::Asked, timeout};
 use crate::{
     BoxError, Deadline, Plan, Policy, RequestHead, RetryLayer, Verdict, attempt_number, policy::Outcome, retry::Retry,
 };

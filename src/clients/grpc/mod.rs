@@ -117,9 +117,12 @@
 
 mod answer;
 mod attempt;
+mod boxed;
 mod channel;
 mod commit;
 mod future;
+mod headers;
+mod reading;
 mod request;
 mod status;
 mod timeout;
