@@ -36,6 +36,7 @@ struct Number(u32);
 
 /// Beside them where the attempt tells its server: when it ends.
 #[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "grpc"), allow(dead_code))] // read by gRPC's client alone
 pub(crate) struct AttemptEnds(pub(crate) Instant);
 
 pub(super) fn mark(extensions: &mut Extensions, attempt: u32) {

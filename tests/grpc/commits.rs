@@ -14,7 +14,7 @@ use http_body::Frame;
 use http_body_util::StreamBody;
 use redial::{GrpcCode, StandardPolicy, grpc::Commit, testing::Reply};
 use tokio::time::Instant;
-use tonic::{Code, Request};
+use tonic::{Code, GrpcMethod, Request, service::interceptor::InterceptedService};
 
 use super::support::*;
 
@@ -65,6 +65,34 @@ async fn one_request_can_say_so_itself() {
     request.extensions_mut().insert(Commit::Message);
     client.place(request).await.unwrap_err();
     service.seen().sent(1);
+}
+
+/// An interceptor above knows the method, where the client is a generated one.
+#[tokio::test(start_paused = true)]
+async fn an_interceptor_can_say_so_by_method() {
+    let service = redial::testing::service([message_then(GrpcCode::Unavailable), done()]);
+    let channel = redial::grpc::channel(service.clone(), idempotent());
+    let unary = |mut request: Request<()>| {
+        if request.extensions().get::<GrpcMethod<'static>>().is_some_and(|method| method.method() == "Place") {
+            request.extensions_mut().insert(Commit::Status);
+        }
+        Ok(request)
+    };
+    let mut request = order();
+    request.extensions_mut().insert(GrpcMethod::new("shop.Orders", "Place")); // as generated code does
+    Client::new(InterceptedService::new(channel, unary)).place(request).await.unwrap();
+    service.seen().sent(2);
+}
+
+/// As gRFC A6 has it: what comes after the head is the caller's.
+#[tokio::test(start_paused = true)]
+async fn with_the_head_where_that_is_asked_for() {
+    for (first, sent) in [(head().ends(GrpcCode::Unavailable), 1), (unavailable(), 2)] {
+        let service = redial::testing::service([first, done()]);
+        let channel = redial::grpc::channel(service.clone(), idempotent()).commit(Commit::Head);
+        assert_eq!(Client::new(channel).place(order()).await.is_ok(), sent == 2);
+        service.seen().sent(sent);
+    }
 }
 
 #[tokio::test(start_paused = true)]

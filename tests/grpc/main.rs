@@ -8,6 +8,7 @@ mod deadlines;
 mod failures;
 mod faults;
 mod headers;
+mod hostile;
 mod interceptors;
 mod policies;
 mod pushback;

@@ -3,6 +3,7 @@
 use redial::{
     GrpcCode, Policy, RequestHead, StandardPolicy, Timeouts, Transient,
     policy::{Class, Outcome},
+    testing::Events,
 };
 
 use super::support::*;
@@ -110,4 +111,20 @@ async fn the_budget_counts_codes() {
     };
     assert!(closed_by(GrpcCode::Unavailable).await, "most first tries fail: no retries");
     assert!(!closed_by(GrpcCode::NotFound).await, "an answer is an answer");
+}
+
+/// What is known and final is not called unclassified.
+#[tokio::test(start_paused = true)]
+async fn a_business_code_is_known() {
+    for (known, events_of_it) in [(true, 0), (false, 1)] {
+        let builder = builder().idempotent("orders have numbers");
+        let builder = if known { builder.business_codes([GrpcCode::NotFound]) } else { builder };
+        let (mut client, service) = scripted([fails(GrpcCode::NotFound)], builder.build().unwrap());
+        let events = Events::capture();
+        client.place(order()).await.unwrap_err();
+        let unclassified = events.all().into_iter().filter(|event| event.get("outcome") == "unclassified");
+        assert_eq!(unclassified.map(|event| event.get("error.type").to_owned()).count(), events_of_it);
+        events.no_error();
+        service.seen().sent(1);
+    }
 }

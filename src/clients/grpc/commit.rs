@@ -15,8 +15,22 @@ use std::time::Duration;
 /// request.extensions_mut().insert(Commit::Status);
 /// ```
 ///
-/// Where nothing is said, it follows from the request: [`Message`](Self::Message) for one that is a single message,
-/// [`Head`](Self::Head) for one that streams. Neither can break a stream: that is why they are the default.
+/// An interceptor above can say it by method, as generated code tells it which one is called:
+///
+/// ```
+/// use redial::grpc::Commit;
+/// use tonic::{GrpcMethod, Request, Status};
+///
+/// fn unary(mut request: Request<()>) -> Result<Request<()>, Status> {
+///     if request.extensions().get::<GrpcMethod<'static>>().is_some_and(|method| method.method() == "Place") {
+///         request.extensions_mut().insert(Commit::Status);
+///     }
+///     Ok(request)
+/// }
+/// ```
+///
+/// Where nothing is said, it follows from the request: [`Message`](Self::Message) for one that is there as a whole,
+/// [`Head`](Self::Head) for one that is still being said. Neither can break a stream: that is why they are the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Commit {
