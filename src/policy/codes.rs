@@ -66,6 +66,10 @@ impl Codes {
             }
         }
         for (code, reason) in &self.rejected {
+            if matches!(code, Unknown | DeadlineExceeded) {
+                let how = "listed with `rejected_code`, but by its own meaning it may have been processed: use `code`";
+                broken.push(("S7", format!("the code {code} is {how}")));
+            }
             if reason.trim().is_empty() {
                 let how =
                     "`rejected_code` with an empty reason: say where the provider documents that it was not processed";

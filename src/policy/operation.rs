@@ -107,12 +107,8 @@ impl Operation {
 
     fn judge_answer(&self, outcome: &Outcome<'_>) -> Verdict {
         let Some(status) = outcome.status() else { return Verdict::unclassified() };
-        if let Some(code) = outcome.grpc_code() {
-            let verdict = self.judge_code(code, outcome);
-            // A status of HTTP alone is that of something between: listed by its own number, or by what it stands for.
-            if outcome.said_code().is_some() || verdict.class() == Class::Transient {
-                return verdict;
-            }
+        if let Some(code) = outcome.said_code() {
+            return self.judge_code(code, outcome);
         }
         let code = status.as_u16();
         if self.transient.has_status(code) {
@@ -122,8 +118,12 @@ impl Operation {
             };
             return verdict;
         }
+        // What stands between client and server knows no codes. Its status stands for one, but the provider's document
+        // does not speak of it: it is never "not processed".
+        let stands_for = outcome.grpc_code();
         match code {
-            0..400 if outcome.grpc_code().is_none() => Verdict::success(),
+            _ if stands_for.is_some_and(|code| self.transient.has_code(code)) => Verdict::transient(),
+            0..400 if stands_for.is_none() => Verdict::success(),
             // The server's word makes an unlisted failure transient, and gives no evidence (D19).
             _ if self.told(outcome) == Some(true) => Verdict::transient(),
             _ if self.business.contains(&code) => Verdict::permanent(),

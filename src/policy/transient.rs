@@ -130,7 +130,8 @@ impl Transient {
     }
 
     /// This code of gRPC is transient, and the provider documents that it means "not processed": a repeat needs no
-    /// evidence. The reason says where that is documented.
+    /// evidence. The reason says where that is documented. `UNKNOWN` and `DEADLINE_EXCEEDED` cannot mean that. A status of
+    /// HTTP that stands for this code, such as a proxy's 503 for `UNAVAILABLE`, does not mean it either.
     pub fn rejected_code(mut self, code: GrpcCode, documented: impl Into<Cow<'static, str>>) -> Self {
         self.codes.list_rejected(code, documented.into());
         self

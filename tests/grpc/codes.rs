@@ -146,6 +146,24 @@ async fn a_status_of_http_stands_for_a_code() {
     }
 }
 
+/// The provider's document speaks of its own answers, and not of a proxy's: a 504 may have been processed.
+#[tokio::test(start_paused = true)]
+async fn what_stands_for_a_code_was_not_rejected() {
+    let rejected = || Transient::none().rejected_code(GrpcCode::Unavailable, "API guide, section 4");
+    let rows = [
+        (unavailable(), rejected(), 2),
+        (redial::testing::Reply::status(503), rejected(), 1),
+        (redial::testing::Reply::status(504), rejected(), 1),
+        // By its own number it may be documented too.
+        (redial::testing::Reply::status(503), rejected().rejected(503, "proxy guide, section 2"), 2),
+    ];
+    for (first, transient, sent) in rows {
+        let (mut client, service) = scripted([first.clone(), done()], with(transient).build().unwrap());
+        assert_eq!(client.place(order()).await.is_ok(), sent == 2, "{first:?}");
+        service.seen().sent(sent);
+    }
+}
+
 /// The code decides where there is one, whatever the status of HTTP.
 #[tokio::test(start_paused = true)]
 async fn a_code_comes_before_a_status_of_http() {

@@ -12,7 +12,7 @@ use std::{
 use bytes::Bytes;
 use http_body::Frame;
 use http_body_util::StreamBody;
-use redial::{GrpcCode, StandardPolicy, grpc::Commit, testing::Reply};
+use redial::{GrpcCode, StandardPolicy, Timeouts, Transient, grpc::Commit, testing::Reply};
 use tokio::time::Instant;
 use tonic::{Code, GrpcMethod, Request, service::interceptor::InterceptedService};
 
@@ -137,6 +137,20 @@ async fn a_silent_stream_is_not_waited_for() {
     assert_eq!(started.elapsed(), Duration::from_millis(500));
     assert_eq!(stream.message().await.unwrap().unwrap(), "at last");
     assert_eq!(stream.message().await.unwrap(), None);
+    service.seen().sent(1);
+}
+
+/// However short that is.
+#[tokio::test(start_paused = true)]
+async fn nor_for_longer_than_half_of_a_short_attempt() {
+    let quiet = head().after(Duration::from_millis(40)).pause(Duration::from_secs(600)).body(framed("at last"));
+    let timeouts = Timeouts { attempt: Duration::from_millis(100), total: Duration::from_secs(1) };
+    let policy = StandardPolicy::new("shop", timeouts, Transient::usual()).unwrap();
+    let (mut client, service) = scripted([quiet.ends(GrpcCode::Ok)], policy);
+    let started = Instant::now();
+    let mut stream = client.watch(order()).await.unwrap().into_inner();
+    assert_eq!(started.elapsed(), Duration::from_millis(70));
+    assert_eq!(stream.message().await.unwrap().unwrap(), "at last");
     service.seen().sent(1);
 }
 

@@ -14,11 +14,12 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::{AnswerBody, Commit, RequestBody, boxed::boxed, commit::PATIENCE, headers, reading::Reading};
+use super::{AnswerBody, Commit, RequestBody, boxed::boxed, headers, reading::Reading};
 use crate::{
     AttemptBody, BoxError,
     fault::{Links, peek},
     policy::GrpcCode,
+    retry::AttemptEnds,
     timeout::Timer,
 };
 
@@ -57,9 +58,10 @@ where
 
     fn call(&mut self, mut request: Request<AttemptBody<RequestBody>>) -> Self::Future {
         let commit = request.extensions().get().copied().unwrap_or(Commit::Head);
-        let told = headers::set(&mut request, commit);
+        let ends = request.extensions().get().map(|AttemptEnds(ends)| *ends);
+        let told = headers::set(&mut request, commit, ends);
         let response = self.inner.call(request.map(boxed));
-        AttemptFuture { state: State::Calling { response }, timer: Timer::new(), commit, told }
+        AttemptFuture { state: State::Calling { response }, timer: Timer::new(), commit, ends, told }
     }
 }
 
@@ -72,6 +74,7 @@ pin_project! {
         #[pin]
         timer: Timer,
         commit: Commit,
+        ends: Option<Instant>,
         // What the peer was told of when the time is up.
         told: Option<Instant>,
     }
@@ -105,7 +108,7 @@ where
             let answer = match this.state.as_mut().project() {
                 StateProj::Calling { response } => match ready!(response.poll(cx)) {
                     Ok(response) => {
-                        let reading = Reading::new(response);
+                        let reading = Reading::new(response, *this.ends);
                         if *this.commit == Commit::Head || reading.is_known() {
                             Ok(reading.hand_on())
                         } else {
@@ -120,7 +123,7 @@ where
                     let end = match now.poll(*this.commit, cx) {
                         Poll::Ready(end) => end,
                         Poll::Pending if *this.commit == Commit::Message => {
-                            let until = now.since + PATIENCE;
+                            let until = now.patient_until;
                             ready!(this.timer.as_mut().poll_until(cx, || until));
                             Ok(())
                         }

@@ -38,7 +38,8 @@ pub enum Commit {
     /// one choice where the caller sends its first message after it has seen the head.
     Head,
     /// With its first message, or with its status where that comes first. It waits for either no longer than 500 ms after
-    /// the head, as a stream may be silent for long. Messages are never held back.
+    /// the head, nor than half of what the attempt has left, as a stream may be silent for long. Messages are never held
+    /// back.
     Message,
     /// With its status, after the message: for methods that answer with **one** message (unary and client-streaming).
     ///

@@ -7,7 +7,7 @@ use super::{
     Commit,
     timeout::{self, GRPC_TIMEOUT},
 };
-use crate::{attempt_number, retry::AttemptEnds};
+use crate::attempt_number;
 
 const PREVIOUS_ATTEMPTS: HeaderName = HeaderName::from_static("grpc-previous-rpc-attempts");
 
@@ -16,8 +16,7 @@ const PREVIOUS_ATTEMPTS: HeaderName = HeaderName::from_static("grpc-previous-rpc
 pub(super) struct Asked(pub(super) Instant);
 
 /// What this attempt says of itself; among it, when its time is up.
-pub(super) fn set<B>(request: &mut Request<B>, commit: Commit) -> Option<Instant> {
-    let ends = request.extensions().get().map(|AttemptEnds(ends)| *ends);
+pub(super) fn set<B>(request: &mut Request<B>, commit: Commit, ends: Option<Instant>) -> Option<Instant> {
     let asked = request.extensions().get().map(|Asked(asked)| *asked);
     let previous = attempt_number(request.extensions()).unwrap_or(1).saturating_sub(1);
     let told = match commit {

@@ -54,7 +54,7 @@
 //! - An answer, unchanged: head, messages, trailers. One that took more than one attempt has a
 //!   [`CallReport`](crate::CallReport) in the extensions of `tonic::Response`.
 //! - Or a [`Status`](tonic::Status). Time that is up is `DEADLINE_EXCEEDED`, a lost or refused connection is
-//!   `UNAVAILABLE`; see [`Status::from(redial::Error)`](tonic::Status#impl-From<Error>-for-Status). Where there is
+//!   `UNAVAILABLE`; see [the table](crate::Error#impl-From<Error>-for-Status). Where there is
 //!   something to report, [`error`] finds it in the status: `status.source()` leads to the `redial::Error`, and from there
 //!   to the client's own error. An answer that failed is made such a status too then, though it came in trailers.
 //!
@@ -106,6 +106,9 @@
 //! | the service config, hedging | yes | no |
 //!
 //! # Limits
+//!
+//! A layer below that makes calls of its own must not hand on their errors as this call's: that a token was never asked for
+//! does not prove that the call which needed it was never sent.
 //!
 //! Once tonic's client has read a `grpc-status-details-bin` that is not base64, it panics, with this crate and without.
 //! Where a status is made here, such details are left out.

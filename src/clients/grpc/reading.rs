@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{
     Commit,
     answer::{self, AnswerBody, AnswerFailed, GRPC_STATUS},
-    commit::HELD,
+    commit::{HELD, PATIENCE},
 };
 use crate::{BoxError, policy::GrpcCode};
 
@@ -26,13 +26,17 @@ pub(super) struct Reading<RB> {
     held: VecDeque<Frame<Bytes>>,
     cost: usize,
     rest: RB,
-    pub(super) since: Instant,
+    pub(super) patient_until: Instant,
 }
 
 impl<RB: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Reading<RB> {
-    pub(super) fn new(response: Response<RB>) -> Self {
+    /// `ends`: the end of the attempt.
+    pub(super) fn new(response: Response<RB>, ends: Option<Instant>) -> Self {
         let (head, rest) = response.into_parts();
-        Reading { head, held: VecDeque::new(), cost: 0, rest, since: Instant::now() }
+        let now = Instant::now();
+        // Well before the attempt's timeout, which is no business of a silent stream's.
+        let patience = ends.map_or(PATIENCE, |ends| PATIENCE.min(ends.saturating_duration_since(now) / 2));
+        Reading { head, held: VecDeque::new(), cost: 0, rest, patient_until: now + patience }
     }
 
     /// The head says all: a status alone, or one of HTTP that is somebody else's.
