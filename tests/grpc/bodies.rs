@@ -82,3 +82,16 @@ async fn nothing_to_say_is_said_again() {
     let seen = service.seen();
     assert!(seen.sent(2).requests.iter().all(|request| request.body.complete && request.body.length == 0), "{seen}");
 }
+
+/// A body of a known length is framed as it is without us.
+#[tokio::test]
+async fn a_known_length_is_said() {
+    use tower::ServiceExt;
+    let server = redial::testing::Server::http2([unavailable(), done()]);
+    let body = tonic::body::Body::new(http_body_util::Full::new(framed("an order")));
+    let request = http::Request::post("/shop.Orders/Place").body(body).unwrap();
+    let client = redial::grpc::channel(channel(server.addr()), idempotent());
+    soon(client.oneshot(request)).await.unwrap();
+    let seen = soon(server.until(|seen| seen.complete() == 2)).await;
+    assert!(seen.requests.iter().all(|request| request.headers["content-length"] == "13"), "{seen}");
+}

@@ -8,7 +8,7 @@ use redial::{
 };
 use tokio::time::Instant;
 use tonic::{Code, Status};
-use tower::ServiceBuilder;
+use tower::{Layer, ServiceBuilder};
 
 use super::support::*;
 
@@ -117,6 +117,17 @@ async fn a_timeout_layer_above_is_read_by_its_conversion() {
     let status = Client::new(stack).place(order()).await.unwrap_err();
     assert_eq!(status.code(), Code::DeadlineExceeded);
     assert_eq!(report(&status).stop(), Some(StopReason::Deadline));
+}
+
+/// What the timeout layer hands on keeps its code and its report.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_layer_above_hides_nothing() {
+    for (reply, code) in [(unavailable(), Code::Unavailable), (Reply::refused_stream(), Code::Unavailable)] {
+        let inner = redial::grpc::channel(redial::testing::service([reply]), idempotent());
+        let stack = TimeoutLayer::new().total(Duration::from_secs(20)).layer(inner);
+        let status = Client::new(stack).place(order()).await.unwrap_err();
+        assert_eq!((status.code(), report(&status).attempts().len()), (code, 3));
+    }
 }
 
 /// A CANCELLED that nobody's timer explains is what it says, however late it comes.

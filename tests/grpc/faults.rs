@@ -57,6 +57,29 @@ async fn neither_was_one_that_goaway_left_out() {
 }
 
 #[tokio::test]
+async fn goaway_is_unavailable_in_the_end() {
+    let server = Server::http2([Reply::goaway(LastStream::Before, Reason::NoError)]);
+    let status = place(&server).await.unwrap_err();
+    let goaway = AttemptOutcome::Fault(FaultKind::Goaway);
+    assert_eq!(first(&status), (goaway, Reach::NotSent, Code::Unavailable, Some(StopReason::Attempts)));
+    server.seen().sent(3);
+}
+
+/// A keep-alive that is not answered is a lost connection, not a deadline.
+#[tokio::test]
+async fn a_keep_alive_that_is_not_answered() {
+    let server = Server::silent();
+    let endpoint = tonic::transport::Endpoint::from_shared(server.url("")).unwrap();
+    let alive = Duration::from_millis(30);
+    let inner = endpoint.http2_keep_alive_interval(alive).keep_alive_timeout(alive).connect_lazy();
+    let timeouts = redial::Timeouts { attempt: Duration::from_secs(10), total: Duration::from_secs(15) };
+    let policy = redial::StandardPolicy::new("shop", timeouts, redial::Transient::usual()).unwrap();
+    let status = soon(Client::new(redial::grpc::channel(inner, policy)).place(order())).await.unwrap_err();
+    let timeout = AttemptOutcome::Fault(FaultKind::Timeout);
+    assert_eq!(first(&status), (timeout, Reach::Unknown, Code::Unavailable, NO_EVIDENCE));
+}
+
+#[tokio::test]
 async fn one_within_goaway_may_have_been() {
     let server = Server::http2([Reply::goaway(LastStream::Every, Reason::NoError), done()]);
     let status = place(&server).await.unwrap_err();

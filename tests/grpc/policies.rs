@@ -1,7 +1,7 @@
 //! What a policy may say of codes.
 
 use redial::{
-    GrpcCode, Policy, RequestHead, StandardPolicy, Timeouts, Transient,
+    Budget, GrpcCode, Policy, RequestHead, StandardPolicy, Timeouts, Transient,
     policy::{Class, Outcome},
     testing::Events,
 };
@@ -96,23 +96,28 @@ async fn an_override_sees_the_code() {
     assert!(service.seen().sent(2).gaps()[0] >= WAIT * 7);
 }
 
-/// What is not the server's fault counts for its health, as over HTTP.
+/// As over HTTP: throttling has a price of its own, an answer that is not the server's fault earns, and a fault that
+/// nobody listed earns nothing.
 #[tokio::test(start_paused = true)]
 async fn the_budget_counts_codes() {
-    let closed_by = |code| async move {
-        let budget = redial::Budget::usual();
-        let policy = builder().idempotent("orders have numbers").attempts(1).budget(budget.clone()).build().unwrap();
-        let (mut client, _) = scripted([fails(code)], policy);
-        for _ in 0..50 {
-            let _ = client.place(order()).await;
+    let transient = || Transient::usual().code(GrpcCode::Unavailable).code(GrpcCode::ResourceExhausted);
+    let budget = Budget::aws_with_capacity(100);
+    let level_after = |codes: [GrpcCode; 2]| {
+        let budget = budget.clone();
+        async move {
+            let policy = with(transient()).idempotent("orders have numbers").attempts(2).budget(budget.clone());
+            let (mut client, _) = scripted(codes.map(fails), policy.build().unwrap());
+            client.place(order()).await.unwrap_err();
+            budget.level()
         }
-        let policy = builder().idempotent("orders have numbers").budget(budget).build().unwrap();
-        let (mut client, service) = scripted([unavailable(), done()], policy);
-        let _ = client.place(order()).await;
-        service.seen().requests.len() == 1
     };
-    assert!(closed_by(GrpcCode::Unavailable).await, "most first tries fail: no retries");
-    assert!(!closed_by(GrpcCode::NotFound).await, "an answer is an answer");
+    use GrpcCode::*;
+    assert_eq!(level_after([Unavailable, Unavailable]).await, 86.0);
+    assert_eq!(level_after([ResourceExhausted, Unavailable]).await, 81.0);
+    assert_eq!(level_after([NotFound, NotFound]).await, 82.0);
+    for code in [Unknown, DeadlineExceeded, Unimplemented, Internal, DataLoss] {
+        assert_eq!(level_after([code, code]).await, 82.0, "{code}");
+    }
 }
 
 /// What is known and final is not called unclassified.

@@ -20,7 +20,8 @@ pub(super) fn set<B>(request: &mut Request<B>, commit: Commit, ends: Option<Inst
     let asked = request.extensions().get().map(|Asked(asked)| *asked);
     let previous = attempt_number(request.extensions()).unwrap_or(1).saturating_sub(1);
     let told = match commit {
-        Commit::Status => ends.into_iter().chain(asked).min(),
+        // No later than what the caller asked for: that is a deadline of the call.
+        Commit::Status => ends,
         // The attempt ends with the head, or the first message; the server would stop the stream that follows.
         Commit::Head | Commit::Message => asked,
     };

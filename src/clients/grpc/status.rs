@@ -54,11 +54,6 @@ impl From<Error> for Status {
 }
 
 fn code(failure: &Error) -> Code {
-    let inner = failure.find_source::<Status>();
-    // Made here already, below a layer of ours.
-    if let Some(status) = inner.filter(|status| error(status).is_some()) {
-        return status.code();
-    }
     let Some(fault) = failure.fault() else {
         return if failure.is_timeout() { Code::DeadlineExceeded } else { Code::Unavailable };
     };
@@ -70,7 +65,8 @@ fn code(failure: &Error) -> Code {
         FaultKind::Timeout => Code::DeadlineExceeded,
         FaultKind::Protocol => Code::Internal,
         FaultKind::Unclassified if failure.is_not_ready() => Code::Unavailable,
-        _ => inner.map_or(Code::Unknown, Status::code),
+        // The caller's own, of its body; or one that was made here already, below a layer of ours.
+        _ => failure.find_source::<Status>().map_or(Code::Unknown, Status::code),
     }
 }
 
