@@ -60,8 +60,23 @@ enum Kind {
     Stacked,
     /// The provider asked to be left alone for longer than the deadline allows; nothing was sent.
     Held,
+    /// An answer of gRPC that failed.
+    #[cfg(feature = "grpc")]
+    Answered(crate::policy::GrpcCode),
     /// The body said that it can be sent again, and then could not be.
     Unrepeatable,
+}
+
+impl Kind {
+    /// The others are a reason themselves.
+    const fn names_its_stop(self) -> bool {
+        match self {
+            Kind::Failed | Kind::Block => true,
+            #[cfg(feature = "grpc")]
+            Kind::Answered(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// A limit of a timeout layer.
@@ -142,6 +157,14 @@ impl Error {
 
     pub(crate) fn unrepeatable() -> Self {
         Self::of(Kind::Unrepeatable, None)
+    }
+
+    /// The end of a call that was answered with this code.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn answered(code: crate::policy::GrpcCode, report: CallReport) -> Self {
+        let mut error = Self::of(Kind::Answered(code), None);
+        error.0.report = Some(report);
+        error
     }
 
     pub(crate) fn total(total: Duration) -> Self {
@@ -314,6 +337,8 @@ impl fmt::Display for Error {
             Kind::NotReady => f.write_str("the inner service failed to become ready")?,
             Kind::Failed | Kind::Attempt => f.write_str("the request failed")?,
             Kind::Block => f.write_str("the block failed")?,
+            #[cfg(feature = "grpc")]
+            Kind::Answered(code) => write!(f, "the call was answered {code}")?,
             Kind::Total(total) => write!(f, "the call's total of {total:?} is over")?,
             Kind::Deadline => f.write_str("the caller's deadline has passed")?,
             Kind::Limit(Limit::Head(time)) => write!(f, "no response head within {time:?}")?,
@@ -338,7 +363,7 @@ impl fmt::Display for Error {
                 (1, elapsed) => write!(f, " after 1 attempt in {elapsed:.1?}")?,
                 (attempts, elapsed) => write!(f, " after {attempts} attempts in {elapsed:.1?}")?,
             }
-            if let Some(stop) = report.stop().filter(|_| matches!(inner.kind, Kind::Failed | Kind::Block)) {
+            if let Some(stop) = report.stop().filter(|_| inner.kind.names_its_stop()) {
                 write!(f, " ({})", stop.in_words())?;
             }
         }

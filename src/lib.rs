@@ -22,6 +22,8 @@ pub mod testing;
 pub mod timeout;
 
 pub use block::{Attempt, Failure, retry};
+#[cfg(feature = "grpc")]
+pub use clients::grpc;
 #[cfg(feature = "hyper-rustls")]
 pub use clients::hyper;
 #[cfg(feature = "reqwest")]
@@ -38,8 +40,9 @@ pub use hints::OutboundHints;
 pub use layers::IdempotencyKeyLayer;
 pub use layers::{BufferResponseLayer, RecoverLayer, ResumeLayer};
 pub use policy::{
-    Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Jitter, Outcome, Place, Plan, Policy, PolicyError,
-    Reach, RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit, Verdict,
+    Backoff, Budget, Class, Clock, Evidence, GrpcCode, Hint, Hold, HoldScope, Jitter, Outcome, Place, Plan, Policy,
+    PolicyError, Reach, RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit,
+    Verdict,
 };
 pub use retry::{
     AnswerBody, AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,

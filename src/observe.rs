@@ -49,7 +49,7 @@ macro_rules! call_event {
 fn status(outcome: AttemptOutcome) -> Option<u16> {
     match outcome {
         AttemptOutcome::Status(status) => Some(status.as_u16()),
-        AttemptOutcome::Fault(_) | AttemptOutcome::Done => None,
+        AttemptOutcome::Grpc(_) | AttemptOutcome::Fault(_) | AttemptOutcome::Done => None,
     }
 }
 

@@ -37,6 +37,7 @@ const EXAMPLES: &[Example] = &[
         ],
     ),
     ("fixed_body", &[], &["attempt 1: 9 bytes", "attempt 2: 9 bytes", "200 OK after 2 attempts", "b\"answered 200\""]),
+    ("grpc", &[], &["b\"placed: order 7\" after 3 calls", "InvalidArgument after 1 call"]),
     ("hyper_client", &[], &["200 OK after 3 attempts", "b\"answered 200\""]),
     ("hyper_one_call", &[], &["200 OK after 3 attempts: b\"an order\""]),
     (
@@ -184,6 +185,7 @@ const EXAMPLES: &[Example] = &[
 /// Examples that need a feature.
 const FEATURES: &[(&str, &str)] = &[
     ("attempt_spans", "testing"),
+    ("grpc", "grpc"),
     ("hyper_one_call", "hyper-rustls,testing"),
     ("outage", "metrics"),
     ("prometheus", "metrics"),

@@ -12,6 +12,7 @@
 //!   | hyper-util's client failed to connect | no connection, no request |
 //!   | hyper cancelled it, or had closed the connection before taking it | it never left the queue |
 //!   | the peer reset its stream with `REFUSED_STREAM` | [RFC 9113, 8.7] |
+//!   | tonic's channel failed to connect (feature `grpc`) | no connection, no request |
 //!   | the peer's `GOAWAY` left its stream out ([`Fault::read_attempt`]) | [RFC 9113, 6.8] |
 //!
 //!   A connection that closes or resets after the request was written proves nothing, on a reused connection neither,
@@ -46,6 +47,8 @@ mod tls;
 mod client;
 #[cfg(feature = "hyper")]
 mod connect;
+#[cfg(feature = "grpc")]
+mod grpc;
 #[cfg(feature = "reqwest")]
 mod reqwest;
 #[cfg(feature = "hyper")]
@@ -95,13 +98,7 @@ impl Fault {
     /// proof, and one with a body gets it when it was polled.
     #[doc(hidden)] // its argument is only meaningful to whoever watches the body
     pub fn read_attempt(error: &(dyn Error + 'static), body_polled: bool) -> Fault {
-        let mut links = Links::of(error);
-        while let Some(link) = links.next() {
-            if let Some(fault) = read_link(link, &links, body_polled) {
-                return fault;
-            }
-        }
-        Fault::of(FaultKind::Unclassified)
+        read_links(Links::of(error), body_polled)
     }
 
     /// A fault of this kind, of unknown reach and not permanent: for the tests of a policy.
@@ -185,6 +182,16 @@ impl Fault {
     }
 }
 
+/// The first link that says something.
+fn read_links(mut links: Links<'_>, body_polled: bool) -> Fault {
+    while let Some(link) = links.next() {
+        if let Some(fault) = read_link(link, &links, body_polled) {
+            return fault;
+        }
+    }
+    Fault::of(FaultKind::Unclassified)
+}
+
 /// What one link says; `None` where it only wraps what lies beneath.
 fn read_link(link: Link<'_>, beneath: &Links<'_>, body_polled: bool) -> Option<Fault> {
     if let Some(error) = chain::peek::<crate::Error>(link).filter(|error| !error.is_of_attempt()) {
@@ -199,6 +206,10 @@ fn read_link(link: Link<'_>, beneath: &Links<'_>, body_polled: bool) -> Option<F
     #[cfg(feature = "reqwest")]
     if let Some(reading) = reqwest::read(link, beneath) {
         return reading;
+    }
+    #[cfg(feature = "grpc")]
+    if let Some(fault) = grpc::read(link, beneath, body_polled) {
+        return Some(fault);
     }
     #[cfg(feature = "hyper")]
     if let Some(reading) = client::read(link, beneath, body_polled) {

@@ -141,6 +141,7 @@ fn class_name(class: Class) -> &'static str {
 fn error_type(operation: &Operation, outcome: AttemptOutcome) -> SharedString {
     let status = match outcome {
         AttemptOutcome::Fault(kind) => return kind.as_str().into(),
+        AttemptOutcome::Grpc(code) => return code.as_str().into(),
         AttemptOutcome::Status(status) => status,
         AttemptOutcome::Done => return "".into(),
     };

@@ -5,8 +5,8 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 use http::{HeaderName, Method};
 
 use super::{
-    AnswerRule, Backoff, Budget, Clock, Elsewhere, Hold, HoldScope, Outcome, Place, Plan, Policy, PolicyError,
-    RequestHead, Timeouts, Transient, Unit, Verdict, WaitHeader,
+    AnswerRule, Backoff, Budget, Clock, Elsewhere, GrpcCode, Hold, HoldScope, Outcome, Place, Plan, Policy,
+    PolicyError, RequestHead, Timeouts, Transient, Unit, Verdict, WaitHeader,
     elsewhere::worst_case,
     operation::{Given, JudgeFn, Operation},
     rules,
@@ -69,6 +69,7 @@ impl StandardPolicy {
                 transient,
                 business: Vec::new(),
                 answers: Vec::new(),
+                business_codes: Vec::new(),
                 key_header: HeaderName::from_static("idempotency-key"),
                 key_replays: false,
                 preconditions: Vec::new(),
@@ -252,6 +253,12 @@ impl StandardPolicyBuilder {
     /// One more rule on answers, tried after those before it and before the lists of statuses (S6).
     pub fn answer(mut self, rule: AnswerRule) -> Self {
         self.operation.answers.push(rule);
+        self
+    }
+
+    /// Codes of gRPC that are known and final: not counted as `unclassified`.
+    pub fn business_codes(mut self, codes: impl IntoIterator<Item = GrpcCode>) -> Self {
+        self.operation.business_codes.extend(codes);
         self
     }
 

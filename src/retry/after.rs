@@ -9,7 +9,7 @@ use crate::{
     fault::Fault,
     observe,
     policy::{
-        Class, Outcome, Policy, Reach, StopReason, Verdict,
+        Class, GrpcCode, Outcome, Policy, Reach, StopReason, Verdict,
         decide::{Again, Situation, Stop},
     },
 };
@@ -93,7 +93,12 @@ impl Course {
         let answered = fault.is_none() && !transient;
         // An answer that is no failure of the provider's counts as its success. What does not pass, a 5xx that nobody
         // listed or an error that nobody knows, says nothing about its health.
-        let served = answered && !matches!(outcome, AttemptOutcome::Status(status) if status.is_server_error());
+        let unwell = match outcome {
+            AttemptOutcome::Status(status) => status.is_server_error(),
+            AttemptOutcome::Grpc(code) => code.is_of_server(),
+            AttemptOutcome::Fault(_) | AttemptOutcome::Done => false,
+        };
+        let served = answered && !unwell;
         // Nor does an attempt that had not its full time. Callers may wait for next to no time, and must not close the
         // budget for others.
         let cut_short = timed_out && now < later(self.attempt_started(), self.plan.timeouts().attempt);
@@ -121,7 +126,8 @@ impl Course {
             return Next::Stop { now, stop, over };
         }
         let calm = fault.is_some_and(|fault| fault.asks_calm());
-        let too_many = outcome == AttemptOutcome::Status(StatusCode::TOO_MANY_REQUESTS);
+        let too_many = outcome == AttemptOutcome::Status(StatusCode::TOO_MANY_REQUESTS)
+            || outcome == AttemptOutcome::Grpc(GrpcCode::ResourceExhausted);
         let situation = Situation {
             plan: &self.plan,
             verdict,

@@ -1,6 +1,6 @@
 //! One request's call: its course, and what is kept to send the request again.
 
-use http::Request;
+use http::{Extensions, Request};
 use http_body::Body;
 use tokio::time::Instant;
 
@@ -53,7 +53,15 @@ impl<B: Replay> Call<B> {
         let mut request = self.head.rebuild(line, body);
         self.course.begin(now);
         guard::mark(request.extensions_mut(), self.course.attempt);
+        self.tell_end(request.extensions_mut());
         Ok(request)
+    }
+
+    /// Where the attempt tells its server: when it ends.
+    pub(super) fn tell_end(&mut self, extensions: &mut Extensions) {
+        if self.course.plan.grpc {
+            extensions.insert(guard::AttemptEnds(self.course.attempt_ends()));
+        }
     }
 
     /// The inner service failed to become ready again.

@@ -121,6 +121,7 @@ where
     } else {
         guard::mark(request.extensions_mut(), 1);
         call.course.attempt = 1;
+        call.tell_end(request.extensions_mut());
         let _current = call.enter();
         State::Attempt { response: service.call(request) }
     };

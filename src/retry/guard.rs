@@ -1,6 +1,7 @@
 //! One retry per path (S13): by types where they reach, by a marker where they do not.
 
 use http::Extensions;
+use tokio::time::Instant;
 
 use super::{AttemptBody, Replay};
 use crate::RequestOptions;
@@ -33,6 +34,11 @@ struct Attempted;
 #[derive(Clone, Copy)]
 struct Number(u32);
 
+/// Beside them where the attempt tells its server: when it ends.
+#[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "grpc"), allow(dead_code))] // read by gRPC's client alone
+pub(crate) struct AttemptEnds(pub(crate) Instant);
+
 pub(crate) fn mark(extensions: &mut Extensions, attempt: u32) {
     extensions.insert(Attempted);
     if attempt > 1 {
@@ -56,6 +62,7 @@ pub(crate) fn hand_on(from: &Extensions, to: &mut Extensions) {
 pub(crate) fn unmark(extensions: &mut Extensions) {
     extensions.remove::<Attempted>();
     extensions.remove::<Number>();
+    extensions.remove::<AttemptEnds>();
 }
 
 /// Which attempt a request below a [`RetryLayer`](crate::RetryLayer) is: 1 for the first try. `None`: it passed no

@@ -30,3 +30,5 @@ pub use report::{AttemptOutcome, AttemptReport, CallReport};
 pub use service::Retry;
 
 pub(crate) use failure::{BodyFailed, UploadRevoked};
+#[cfg(feature = "grpc")]
+pub(crate) use guard::AttemptEnds;

@@ -13,7 +13,7 @@ use crate::{
     BoxError, Error,
     error::chain,
     fault::FaultKind,
-    policy::{Hint, Reach, StopReason},
+    policy::{GrpcCode, Hint, Reach, StopReason},
 };
 
 /// What happened to a call: each attempt, and why there was not another.
@@ -62,7 +62,7 @@ impl CallReport {
         Self::new(Inner { attempts, elapsed, stop, retry_at, unknown, stacked: false, first_held: None })
     }
 
-    #[cfg(feature = "testing")]
+    #[cfg(any(feature = "testing", test))]
     pub(crate) fn of_test(attempts: Vec<AttemptReport>, stop: Option<StopReason>, at: Option<SystemTime>) -> Self {
         let elapsed = attempts.last().map_or(Duration::ZERO, |last| last.started + last.duration);
         let unknown = attempts.iter().any(|attempt| attempt.reach == Reach::Unknown);
@@ -149,6 +149,8 @@ pub struct AttemptReport {
 pub enum AttemptOutcome {
     /// With an answer of this status.
     Status(StatusCode),
+    /// With an answer of gRPC that says this code.
+    Grpc(GrpcCode),
     /// Without one.
     Fault(FaultKind),
     /// A block of code ([`redial::retry`](fn@crate::retry)) returned its value.
@@ -159,6 +161,7 @@ impl fmt::Display for AttemptOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AttemptOutcome::Status(status) => write!(f, "{}", status.as_str()),
+            AttemptOutcome::Grpc(code) => f.write_str(code.as_str()),
             AttemptOutcome::Fault(kind) => f.write_str(kind.as_str()),
             AttemptOutcome::Done => f.write_str("done"),
         }

@@ -17,7 +17,7 @@ use crate::{
     error::AttemptTimedOut,
     fault::{Fault, FaultKind},
     observe,
-    policy::{Class, Outcome, Verdict, decide::Stop},
+    policy::{Class, GrpcCode, Outcome, Verdict, decide::Stop},
     timeout::Expired,
 };
 
@@ -92,7 +92,7 @@ impl<B: Replay> Call<B> {
         fault: Option<Fault>,
         verdict: Verdict,
     ) -> End<RB> {
-        observe::attempted(&self.course.plan, outcome_of(&result, fault), &verdict);
+        observe::attempted(&self.course.plan, self.outcome_of(&result, fault), &verdict);
         match (&mut result, verdict.class()) {
             (Ok(response), Class::Success) => {
                 if let Some(report) = self.course.succeeded(AttemptOutcome::Status(response.status())) {
@@ -119,7 +119,20 @@ impl<B: Replay> Call<B> {
             Some(body) => outcome.with_body(body),
             None => outcome,
         };
+        let outcome = if self.course.plan.grpc { outcome.over_grpc() } else { outcome };
         self.course.judge(policy, outcome)
+    }
+
+    fn outcome_of<RB>(&self, result: &Result<Response<RB>, BoxError>, fault: Option<Fault>) -> AttemptOutcome {
+        match result {
+            Ok(response) => self.code(response).map_or(AttemptOutcome::Status(response.status()), AttemptOutcome::Grpc),
+            Err(_) => AttemptOutcome::Fault(fault.map_or(FaultKind::Unclassified, |fault| fault.kind())),
+        }
+    }
+
+    /// The code of an answer of gRPC, where it says one.
+    fn code<RB>(&self, response: &Response<RB>) -> Option<GrpcCode> {
+        if self.course.plan.grpc { GrpcCode::said(response.headers()) } else { None }
     }
 
     fn failed<RB: Body>(
@@ -130,7 +143,7 @@ impl<B: Replay> Call<B> {
     ) -> End<RB> {
         let failed = Failed {
             verdict: &verdict,
-            outcome: outcome_of(&result, fault),
+            outcome: self.outcome_of(&result, fault),
             fault,
             timed_out: result.as_ref().is_err_and(|error| error.is::<AttemptTimedOut>()),
             upgrade: self.head.upgrade,
@@ -196,13 +209,6 @@ impl<B: Replay> Call<B> {
                 Err(self.course.give_up(now, error, class, stop.reason, stop.not_before))
             }
         }
-    }
-}
-
-fn outcome_of<RB>(result: &Result<Response<RB>, BoxError>, fault: Option<Fault>) -> AttemptOutcome {
-    match result {
-        Ok(response) => AttemptOutcome::Status(response.status()),
-        Err(_) => AttemptOutcome::Fault(fault.map_or(FaultKind::Unclassified, |fault| fault.kind())),
     }
 }
 
