@@ -3,6 +3,8 @@
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::unwrap_used))]
 
+#[cfg(feature = "contract")]
+pub mod contract;
 mod deadline;
 mod error;
 pub mod fault;

@@ -23,7 +23,7 @@ mod plan;
 mod query;
 mod retry_after;
 pub(crate) mod routes;
-mod rules;
+pub(crate) mod rules;
 mod standard;
 mod stop;
 mod transient;
