@@ -15,7 +15,7 @@ use crate::{
     observe,
     policy::{
         Class, Outcome, Reach, StopReason, Verdict,
-        decide::{Again, Situation, Stop},
+        decide::{Again, Ended, Situation, Stop},
     },
     timeout::Expired,
 };
@@ -153,23 +153,15 @@ impl<B: Replay> Call<B> {
     ) -> End<RB> {
         let now = Instant::now();
         let deadline = self.deadline();
-        let transient = verdict.class() == Class::Transient;
         let outcome = outcome_of(&result, fault);
-        let reach = match fault {
-            Some(fault) if fault.is_unsent() => Reach::NotSent,
-            _ if verdict.rejected_because().is_some() => Reach::Rejected,
-            _ if result.is_ok() && !transient => Reach::Answered,
-            _ => Reach::Unknown,
-        };
+        let status = result.as_ref().ok().map(Response::status);
+        let ended = Ended::with(status, fault, &verdict);
         if !verdict.is_listed() {
             observe::unclassified(self.about(), self.attempt, outcome);
         }
-        let answered = result.is_ok() && !transient;
-        // An answer that is no failure of the provider's counts as its success. What does not pass, a 5xx that nobody
-        // listed or an error that nobody knows, says nothing about its health.
-        let served = answered && result.as_ref().is_ok_and(|response| !response.status().is_server_error());
-        if self.attempt == 1 && (served || transient) {
-            self.plan.operation.budget.first_try(served);
+        let answered = result.is_ok() && verdict.class() != Class::Transient;
+        if self.attempt == 1 {
+            ended.of_first_try(&self.plan.operation.budget, now);
         }
         if answered && self.trail.is_none() && verdict.class() == Class::Permanent {
             // A business answer at the first try: no retry was refused, nothing to report.
@@ -177,28 +169,22 @@ impl<B: Replay> Call<B> {
             return End::Return(result.map_err(Error::of_inner));
         }
         let hold = self.plan.operation.held_for(&verdict, now);
-        let trail = self.record(now, outcome, reach, &verdict);
-        trail.unknown |= reach == Reach::Unknown;
+        let trail = self.record(now, outcome, ended.reach, &verdict);
+        trail.unknown |= ended.reach == Reach::Unknown;
         if let Some(sent) = trail.sent.take() {
-            match (served, transient) {
-                (true, _) => sent.succeeded(),
-                (false, true) => sent.failed(),
-                (false, false) => drop(sent),
-            }
+            ended.of_retry(sent, now);
         }
         let (free_used, previous_wait) = (trail.free_used, trail.previous_wait);
         let over = now >= deadline && result.as_ref().is_err_and(|error| error.is::<AttemptTimedOut>());
         let decision = if over {
             Err(Stop { reason: StopReason::Deadline, not_before: verdict.hint().wait.max(hold) })
         } else {
-            let calm = fault.is_some_and(|fault| fault.asks_calm());
-            let too_many = outcome == AttemptOutcome::Status(StatusCode::TOO_MANY_REQUESTS);
             let situation = Situation {
                 plan: &self.plan,
                 verdict: &verdict,
-                reach,
-                calm,
-                throttled: calm || too_many || reach == Reach::Rejected,
+                reach: ended.reach,
+                calm: ended.calm,
+                throttled: ended.throttled,
                 attempt: self.attempt,
                 upgrade: self.head.upgrade,
                 replayable: self.source.can_repeat(),
