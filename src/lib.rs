@@ -3,6 +3,9 @@
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::unwrap_used))]
 
+#[cfg(feature = "cli")]
+#[doc(hidden)] // the binary of the same name
+pub mod cli;
 #[cfg(feature = "contract")]
 pub mod contract;
 mod deadline;

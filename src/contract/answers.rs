@@ -47,9 +47,21 @@ pub(super) fn rule(written: &At<Answer>, provider: &Provider, problems: &mut Vec
     for (number, text) in rule.broken() {
         let what = text.split_once(": ").map_or(text.as_str(), |(what, _)| what);
         let (place, label, help) = match number {
-            "S7" => (means.place, "documented where?", "write `because = \"where it is documented\"`, or `basis = \"official\"` with the provider's `contract.url`"),
-            "S5" => (status_place(written), "passes by itself?", "write `because = \"why it passes by itself\"`, or another meaning"),
-            "S11" => (wait.as_ref().map_or(written.place, |wait| wait.place), "too long", "at most a day; what takes longer belongs to a job"),
+            "S7" => (
+                means.place,
+                "documented where?",
+                "write `because = \"where it is documented\"`, or `basis = \"official\"` with the provider's `contract.url`",
+            ),
+            "S5" => (
+                status_place(written),
+                "passes by itself?",
+                "write `because = \"why it passes by itself\"`, or another meaning",
+            ),
+            "S11" => (
+                wait.as_ref().map_or(written.place, |wait| wait.place),
+                "too long",
+                "at most a day; what takes longer belongs to a job",
+            ),
             _ => (written.place, "which answers?", "write `when = { status = [403, 429] }`"),
         };
         problems.push(Problem::broken(number, place, what).label(label).help(help));
@@ -89,7 +101,8 @@ fn in_body(mut rule: AnswerRule, body: &At<BodyTest>, problems: &mut Vec<Problem
     let pointer = json.as_ref().filter(|json| json.starts_with('/'));
     let (Some(pointer), true) = (pointer, contains.is_some() || equals.is_some()) else {
         let place = json.as_ref().map_or(body.place, |json| json.place);
-        let problem = Problem::broken("S6", place, "a look into a body needs a JSON pointer, and what is to be found there");
+        let problem =
+            Problem::broken("S6", place, "a look into a body needs a JSON pointer, and what is to be found there");
         let help = "write `body = { json = \"/error/code\", equals = \"slow_down\" }`, or `contains`";
         problems.push(problem.label("where, and what?").help(help));
         return rule;

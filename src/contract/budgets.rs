@@ -54,7 +54,9 @@ impl Groups {
         let charged_to = match (group, written) {
             (Some(group), _) => group,
             // Numbers of its own without a group: a budget of its own. What it is told holds for its provider all the same.
-            (None, Some(own)) if !is_providers(own, provider) => format!("operation {provider_name} {}", operation.name.value),
+            (None, Some(own)) if !is_providers(own, provider) => {
+                format!("operation {provider_name} {}", operation.name.value)
+            }
             _ => of_provider,
         };
         let hold = self.now.holds.entry(held_by.clone());
@@ -157,7 +159,8 @@ fn foreign(written: &At<Written>, problems: &mut Vec<Problem>) {
     };
     stated.retain(|(name, _)| !own.contains(name));
     for (name, place) in stated {
-        let whose = setting.map_or("a budget of numbers alone".to_owned(), |setting| format!("the setting `{}`", setting.as_str()));
+        let whose = setting
+            .map_or("a budget of numbers alone".to_owned(), |setting| format!("the setting `{}`", setting.as_str()));
         let help = match own {
             [] => format!("leave `{name}` out, or leave `setting` out and state the numbers"),
             own => format!("it has {}", super::read::listed(own)),

@@ -50,7 +50,9 @@ fn source(provider: &Provider, problems: &mut Vec<Problem>) {
         let authority = url.split_once("//").map_or("", |(_, rest)| rest).split(['/', '?', '#']).next().unwrap_or("");
         if authority.contains('@') {
             let problem = Problem::owed("S6", url.place, "the contract's `url` has a user or a password in it");
-            problems.push(problem.label("a secret?").help("leave it out: this file is read by many, and change the password"));
+            problems.push(
+                problem.label("a secret?").help("leave it out: this file is read by many, and change the password"),
+            );
         }
     }
 }
@@ -59,7 +61,8 @@ fn source(provider: &Provider, problems: &mut Vec<Problem>) {
 fn statement(operation: &Operation, problems: &mut Vec<Problem>) {
     let stated = operation.settings.idempotent.as_ref().and_then(|idempotent| idempotent.stated.as_ref());
     if let Some(stated) = stated.filter(|stated| matches!(stated.place.level, Level::Provider | Level::Defaults)) {
-        let problem = Problem::owed("S7", stated.place, "one statement cannot say of every operation that a repeat is safe");
+        let problem =
+            Problem::owed("S7", stated.place, "one statement cannot say of every operation that a repeat is safe");
         problems.push(problem.label("for which one?").help("state it for each operation that it is true of"));
     }
 }
@@ -80,14 +83,21 @@ fn contradictions(operation: &Operation, problems: &mut Vec<Problem>) {
         if let (Some(At { value: BodyTest { .. }, place }), Some(success)) = (body, success) {
             let message = format!("the body of a {} is not looked into", success.value.0);
             let problem = Problem::owed("S6", success.place, message).label("not an error");
-            problems.push(problem.other(*place, "looked into").help("only error answers are: leave out the status, or the body"));
+            problems.push(
+                problem.other(*place, "looked into").help("only error answers are: leave out the status, or the body"),
+            );
         }
     }
 }
 
 type List<T> = Option<At<Vec<At<T>>>>;
 
-fn both<T: PartialEq>(business: &List<T>, transient: &List<T>, text: impl Fn(&T) -> String, problems: &mut Vec<Problem>) {
+fn both<T: PartialEq>(
+    business: &List<T>,
+    transient: &List<T>,
+    text: impl Fn(&T) -> String,
+    problems: &mut Vec<Problem>,
+) {
     let (Some(business), Some(transient)) = (business, transient) else { return };
     for one in &business.value {
         if let Some(other) = transient.value.iter().find(|other| other.value == one.value) {
@@ -103,16 +113,25 @@ fn key(operation: &Operation, problems: &mut Vec<Problem>) {
     let settings = &operation.settings;
     let relied_on = settings.idempotent.as_ref().and_then(|idempotent| idempotent.key.as_ref()).filter(|key| key.value);
     if let (Some(relied_on), None) = (relied_on, &settings.key) {
-        let problem = Problem::owed("S7", relied_on.place, format!("{} relies on a key that is not declared", named(operation)));
-        problems.push(problem.label("which header?").help("write `key = { header = \"Idempotency-Key\", valid_for = \"24h\" }`"));
+        let problem =
+            Problem::owed("S7", relied_on.place, format!("{} relies on a key that is not declared", named(operation)));
+        problems.push(
+            problem.label("which header?").help("write `key = { header = \"Idempotency-Key\", valid_for = \"24h\" }`"),
+        );
     }
     let valid_for = settings.key.as_ref().and_then(|key| key.valid_for.as_ref());
     let total = settings.timeouts.as_ref().and_then(|timeouts| timeouts.total.as_ref());
     if let (Some(valid_for), Some(total)) = (valid_for, total) {
         if valid_for.value < total.value {
-            let message = format!("the key is valid for {}, and a call may take {}", shown(valid_for.value.0), shown(total.value.0));
+            let message = format!(
+                "the key is valid for {}, and a call may take {}",
+                shown(valid_for.value.0),
+                shown(total.value.0)
+            );
             let problem = Problem::owed("S7", valid_for.place, message).label("too short");
-            problems.push(problem.other(total.place, "the call").help("shorten `total`: past its time a key recognises nothing"));
+            problems.push(
+                problem.other(total.place, "the call").help("shorten `total`: past its time a key recognises nothing"),
+            );
         }
     }
 }
@@ -123,7 +142,8 @@ fn elsewhere(operation: &Operation, problems: &mut Vec<Problem>) {
         let Elsewhere { place, by, attempts } = &other.value;
         if place.is_none() || by.is_none() || attempts.as_ref().is_none_or(|attempts| attempts.value == 0) {
             let problem = Problem::owed("S13", other.place, "what else retries is not said in full");
-            let help = "write `{ where = \"sdk\", by = \"octocrab\", attempts = 3 }`; 1 attempt says that it is switched off";
+            let help =
+                "write `{ where = \"sdk\", by = \"octocrab\", attempts = 3 }`; 1 attempt says that it is switched off";
             problems.push(problem.label("where, by what, and how many attempts?").help(help));
         }
     }
@@ -155,10 +175,12 @@ pub(super) fn warnings(resolved: &Resolved, lowered: Option<&Lowered>, problems:
             if let Some(policy) = lowered.and_then(|lowered| lowered.policies.get(at)?.get(number)?.as_ref()) {
                 multiplied(operation, policy.max_attempts(), &mut found);
                 for warning in policy.warnings() {
-                    let place = operation.settings.backoff.as_ref().map_or(operation.name.place, |backoff| backoff.place);
+                    let place =
+                        operation.settings.backoff.as_ref().map_or(operation.name.place, |backoff| backoff.place);
                     let problem = Problem::warning("S8", place, format!("{}: {warning}", named(operation)));
                     let total = operation.settings.timeouts.as_ref().and_then(|timeouts| timeouts.total.as_ref());
-                    let problem = problem.label("these waits").help("shorten the waits, make fewer attempts, or raise `total`");
+                    let problem =
+                        problem.label("these waits").help("shorten the waits, make fewer attempts, or raise `total`");
                     found.push(match total {
                         Some(total) => problem.other(total.place, "this total"),
                         None => problem,
@@ -186,7 +208,8 @@ fn multiplied(operation: &Operation, attempts: u32, problems: &mut Vec<Problem>)
     if attempts < 2 || worst == u64::from(attempts) {
         return;
     }
-    let others = elsewhere.value.iter().filter(|other| other.attempts.as_ref().is_some_and(|attempts| attempts.value > 1));
+    let others =
+        elsewhere.value.iter().filter(|other| other.attempts.as_ref().is_some_and(|attempts| attempts.value > 1));
     let others = others.map(|other| {
         let Elsewhere { place, by, attempts } = &other.value;
         let place = place.as_deref().copied().unwrap_or(Where::Sdk).as_str();
@@ -209,7 +232,8 @@ pub(super) fn waive(resolved: &Resolved, problems: &mut Vec<Problem>) {
             problems.push(problem.label("not whole").help(help));
             continue;
         };
-        let same = |wanted: &Option<At<String>>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted.value == found);
+        let same =
+            |wanted: &Option<At<String>>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted.value == found);
         let before = problems.len();
         problems.retain(|problem| {
             let waived = problem.kind == Kind::Owed

@@ -9,13 +9,13 @@ const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3
 
 /// What was written instead of a duration, and how to write it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NoDuration {
-    pub(super) what: &'static str,
-    pub(super) help: String,
+pub(crate) struct NoDuration {
+    pub(crate) what: &'static str,
+    pub(crate) help: String,
 }
 
 /// Whole numbers with their units, the longer unit first, each once: `d`, `h`, `m`, `s`, `ms`.
-pub(super) fn parse(text: &str) -> Result<Duration, NoDuration> {
+pub(crate) fn parse(text: &str) -> Result<Duration, NoDuration> {
     let no = |what, help: String| Err(NoDuration { what, help });
     let form = || "write whole numbers with units, such as \"500ms\", \"2s\" or \"1m30s\"".to_owned();
     if text.is_empty() {
@@ -44,7 +44,10 @@ pub(super) fn parse(text: &str) -> Result<Duration, NoDuration> {
             return no("the duration has a unit that is not known", "units are d, h, m, s and ms".to_owned());
         };
         if *factor >= smaller {
-            return no("the duration's units are not in order", "the longer unit comes first, each once: \"1m30s\"".to_owned());
+            return no(
+                "the duration's units are not in order",
+                "the longer unit comes first, each once: \"1m30s\"".to_owned(),
+            );
         }
         smaller = *factor;
         let part = number.parse().ok().and_then(|number: u64| number.checked_mul(*factor));

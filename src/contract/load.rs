@@ -76,7 +76,7 @@ impl ContractBuilder {
     }
 
     /// What is in force once it is loaded; or, as the error, what stands against it.
-    pub(super) fn load_with(&self, groups: Groups) -> Result<Loaded, ContractError> {
+    pub(crate) fn load_with(&self, groups: Groups) -> Result<Loaded, ContractError> {
         let examined = self.examine(groups);
         match examined.loaded {
             Some(loaded) if !examined.problems.iter().any(Problem::is_error) => Ok(loaded),
@@ -233,5 +233,7 @@ fn parse(file: u16, text: &str, problems: &mut Vec<Problem>) -> Option<(Place, D
 fn sort(problems: &mut Vec<Problem>) {
     problems.sort_by_key(|problem| (problem.place.file, problem.place.start, problem.severity));
     let mut seen = std::collections::HashSet::new();
-    problems.retain(|problem| seen.insert((problem.rule, problem.place.file, problem.place.start, problem.message.clone())));
+    problems.retain(|problem| {
+        seen.insert((problem.rule, problem.place.file, problem.place.start, problem.message.clone()))
+    });
 }

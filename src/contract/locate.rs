@@ -67,13 +67,16 @@ fn transient(text: &str, operation: &Operation) -> Found {
 fn timeouts(text: &str, operation: &Operation) -> Found {
     let timeouts = operation.settings.timeouts.as_ref();
     let own = |total: bool| {
-        let written = timeouts.and_then(|timeouts| if total { timeouts.total.as_ref() } else { timeouts.attempt.as_ref() });
+        let written =
+            timeouts.and_then(|timeouts| if total { timeouts.total.as_ref() } else { timeouts.attempt.as_ref() });
         written.map(|written| written.place).or(timeouts.map(|timeouts| timeouts.place)).unwrap_or(operation.name.place)
     };
     let (total, help) = match text {
         text if text.contains("than the total") => (false, "lower it, or raise `total`: an attempt is one of several"),
         text if text.contains("at most a day") => (true, "at most a day; what takes longer belongs to a job"),
-        text if text.contains("total timeout is zero") => (true, "give the time that it may take; there is no \"unlimited\""),
+        text if text.contains("total timeout is zero") => {
+            (true, "give the time that it may take; there is no \"unlimited\"")
+        }
         _ => (false, "give the time that it may take; there is no \"unlimited\""),
     };
     (own(total), "not so", help.to_owned())
@@ -95,9 +98,13 @@ fn backoff(rule: &str, text: &str, operation: &Operation) -> Found {
         _ => jitter.as_ref().map(|value| value.place),
     };
     let help = match (rule, quoted) {
-        ("S10", _) if text.contains("no room") => "lower `floor` or raise `initial`, or write `jitter = \"none\"` with a `reason`",
+        ("S10", _) if text.contains("no room") => {
+            "lower `floor` or raise `initial`, or write `jitter = \"none\"` with a `reason`"
+        }
         ("S10", _) => "leave `jitter` out, or write `reason = \"…\"` beside it",
-        (_, "floor") if text.contains("zero") || text.contains("timers") => "state at least 1ms; 50ms and more spread better",
+        (_, "floor") if text.contains("zero") || text.contains("timers") => {
+            "state at least 1ms; 50ms and more spread better"
+        }
         (_, "multiplier") => "state 1.0 or more; 2.0 doubles the wait each time",
         _ if text.contains("a day") => "at most a day; what takes longer belongs to a job",
         (_, "initial") if text.contains("zero") => "state a first wait above zero",

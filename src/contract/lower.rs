@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    answers, budgets::Groups,
+    answers,
+    budgets::Groups,
     locate,
     names::JitterName,
     place::{At, Place},
@@ -144,7 +145,11 @@ fn attempts(operation: &Operation, problems: &mut Vec<Problem>) -> Option<(u32, 
     let Some(written) = &operation.settings.attempts else {
         let message = format!("it is not said how many attempts {} has", locate::named(operation));
         let problem = Problem::broken("S12", operation.name.place, message);
-        problems.push(problem.label("`attempts` is missing").help("write `attempts = 3` (the first try counts), or `never = \"why\"`"));
+        problems.push(
+            problem
+                .label("`attempts` is missing")
+                .help("write `attempts = 3` (the first try counts), or `never = \"why\"`"),
+        );
         return None;
     };
     Some((written.max().unwrap_or(1), written.reason().map(|reason| reason.value.clone())))
@@ -153,11 +158,14 @@ fn attempts(operation: &Operation, problems: &mut Vec<Problem>) -> Option<(u32, 
 fn transient(operation: &Operation, repeats: bool, problems: &mut Vec<Problem>) -> Transient {
     let settings = &operation.settings;
     let Some(written) = &settings.transient else {
-        let by_rule = settings.answer.as_ref().is_some_and(|answers| answers.iter().any(|answer| answers::passes(answer)));
+        let by_rule =
+            settings.answer.as_ref().is_some_and(|answers| answers.iter().any(|answer| answers::passes(answer)));
         if repeats && !by_rule {
             let message = format!("nothing says which failures of {} pass by themselves", locate::named(operation));
             let problem = Problem::broken("S1", operation.name.place, message).label("`transient` is missing");
-            problems.push(problem.help("write `transient = { status = [502, 503, 504], faults = [\"connect\", \"timeout\"] }`"));
+            problems.push(
+                problem.help("write `transient = { status = [502, 503, 504], faults = [\"connect\", \"timeout\"] }`"),
+            );
         }
         return Transient::none();
     };
@@ -186,7 +194,11 @@ fn backoff(operation: &Operation, repeats: bool, problems: &mut Vec<Problem>) ->
     if !missing.is_empty() && repeats {
         let message = format!("the backoff of {} does not state {}", locate::named(operation), missing.join(", "));
         let problem = Problem::broken("S11", home(&operation.settings.backoff, operation), message);
-        problems.push(problem.label("not bounded").help("write `backoff = { initial = \"500ms\", multiplier = 2.0, max = \"10s\" }`"));
+        problems.push(
+            problem
+                .label("not bounded")
+                .help("write `backoff = { initial = \"500ms\", multiplier = 2.0, max = \"10s\" }`"),
+        );
     }
     let (Some(initial), Some(max)) = (initial, max) else { return None };
     let mut backoff = policy::Backoff::exponential(initial.value.0).max(max.value.0);
@@ -230,8 +242,10 @@ fn server(
 
 fn wait_header(written: &At<WaitHeader>, problems: &mut Vec<Problem>) -> Option<(http::HeaderName, policy::Unit)> {
     let WaitHeader { header: Some(header), unit: Some(unit) } = &written.value else {
-        let problem = Problem::broken("S17", written.place, "a header that says how long to wait needs its name and its unit");
-        problems.push(problem.label("what does it count?").help("write `{ header = \"x-reset\", unit = \"epoch-s\" }`"));
+        let problem =
+            Problem::broken("S17", written.place, "a header that says how long to wait needs its name and its unit");
+        problems
+            .push(problem.label("what does it count?").help("write `{ header = \"x-reset\", unit = \"epoch-s\" }`"));
         return None;
     };
     Some((header.value.0.clone(), unit.unit()))

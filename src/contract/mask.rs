@@ -24,7 +24,11 @@ pub(crate) fn masked(text: &str) -> String {
 /// Where the value begins, if the line gives one to a key whose name says that it is secret.
 fn secret_value(line: &str) -> Option<usize> {
     let lower = line.to_ascii_lowercase();
-    SECRET.iter().filter_map(|word| lower.find(word)).filter_map(|word| line[word..].find('=').map(|at| word + at + 1)).min()
+    SECRET
+        .iter()
+        .filter_map(|word| lower.find(word))
+        .filter_map(|word| line[word..].find('=').map(|at| word + at + 1))
+        .min()
 }
 
 /// All but quotes, brackets and what separates, which the shape of the line needs.
@@ -44,7 +48,8 @@ fn urls(out: &mut String, line: &str) {
     while let Some(at) = rest.find("//") {
         let (before, url) = rest.split_at(at + 2);
         out.push_str(before);
-        let end = url.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`')).unwrap_or(url.len());
+        let end =
+            url.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`')).unwrap_or(url.len());
         let (url, after) = url.split_at(end);
         let authority = url.find(['/', '?', '#']).unwrap_or(url.len());
         let path = match url[..authority].rfind('@') {

@@ -42,10 +42,14 @@
 //! own settings hold for what none matches, unless it says `others = "once"`. A request to any other host is sent once.
 
 mod answers;
+#[cfg(feature = "cli")]
+pub(crate) mod ask;
 mod budgets;
 pub(crate) mod check;
+#[cfg(feature = "cli")]
+pub(crate) mod checklist;
 pub(crate) mod duration;
-mod error;
+pub(crate) mod error;
 pub(crate) mod load;
 mod locate;
 mod lower;
@@ -58,6 +62,8 @@ pub(crate) mod problem;
 pub(crate) mod read;
 pub(crate) mod resolve;
 pub(crate) mod routing;
+#[cfg(feature = "cli")]
+pub(crate) mod rules;
 pub(crate) mod scalar;
 #[cfg(feature = "cli")]
 mod schema;
@@ -70,7 +76,7 @@ use arc_swap::ArcSwap;
 
 use crate::{Outcome, Plan, Policy, RequestHead, Routes, StandardPolicy, Verdict};
 
-use budgets::Groups;
+pub(crate) use budgets::Groups;
 use lower::Lowered;
 use place::Sources;
 use problem::Problem;
@@ -135,7 +141,8 @@ impl Contract {
     /// The policy of one operation, for code that does not go by requests; `any` stands for what no operation matches.
     pub fn policy(&self, provider: &str, operation: &str) -> Option<StandardPolicy> {
         let loaded = self.loaded.load();
-        let (at, provider) = loaded.resolved.providers.iter().enumerate().find(|(_, found)| found.name.value == provider)?;
+        let (at, provider) =
+            loaded.resolved.providers.iter().enumerate().find(|(_, found)| found.name.value == provider)?;
         let operation = provider.operations.iter().position(|found| found.name.value == operation)?;
         loaded.policies.get(at)?.get(operation)?.clone()
     }

@@ -2,12 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{
-    place::Place,
-    problem::Problem,
-    resolve::Provider,
-    routing::Matcher,
-};
+use super::{place::Place, problem::Problem, resolve::Provider, routing::Matcher};
 use crate::policy::routes::pattern::Segment;
 
 /// How many pairs of one provider are looked at: enough for any contract that people read.
@@ -73,7 +68,8 @@ fn look(provider: &Provider, one: &One<'_>, other: &One<'_>, left: &mut usize, p
     let (first, second) = if one.place.start <= other.place.start { (one, other) } else { (other, one) };
     let message = format!("`{}` and `{}` match some of the same requests", first.text, second.text);
     let problem = Problem::warning("S18", second.place, message).label("and here").other(first.place, "here");
-    let help = "segments are compared from the left, and the more specific one wins: say what is meant by a third pattern";
+    let help =
+        "segments are compared from the left, and the more specific one wins: say what is meant by a third pattern";
     problems.push(problem.help(help).about(&provider.name, second.operation));
 }
 
@@ -94,7 +90,8 @@ fn segments_meet(one: &Segment, other: &Segment) -> bool {
         | (partly @ Segment::Partly { .. }, Segment::Literal(literal)) => fits(literal, partly),
         (Segment::Literal(literal), _) | (_, Segment::Literal(literal)) => !literal.is_empty(),
         (Segment::Partly { prefix: a, suffix: b }, Segment::Partly { prefix: c, suffix: d }) => {
-            (a.starts_with(c.as_str()) || c.starts_with(a.as_str())) && (b.ends_with(d.as_str()) || d.ends_with(b.as_str()))
+            (a.starts_with(c.as_str()) || c.starts_with(a.as_str()))
+                && (b.ends_with(d.as_str()) || d.ends_with(b.as_str()))
         }
         _ => true,
     }
@@ -126,7 +123,9 @@ fn segment_within(one: &Segment, other: &Segment) -> bool {
 
 fn fits(literal: &str, partly: &Segment) -> bool {
     let Segment::Partly { prefix, suffix } = partly else { return false };
-    literal.len() > prefix.len() + suffix.len() && literal.starts_with(prefix.as_str()) && literal.ends_with(suffix.as_str())
+    literal.len() > prefix.len() + suffix.len()
+        && literal.starts_with(prefix.as_str())
+        && literal.ends_with(suffix.as_str())
 }
 
 #[cfg(test)]

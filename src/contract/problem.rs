@@ -211,7 +211,11 @@ impl Diagnostic for Finding {
         let span = |place: Place, label: &str, primary: bool| {
             let label = (!label.is_empty()).then(|| label.to_owned());
             let range = place.start as usize..place.end as usize;
-            if primary { LabeledSpan::new_primary_with_span(label, range) } else { LabeledSpan::new_with_span(label, range) }
+            if primary {
+                LabeledSpan::new_primary_with_span(label, range)
+            } else {
+                LabeledSpan::new_with_span(label, range)
+            }
         };
         let problem = &self.problem;
         // A place in another file cannot be underlined in this one: its line is in the help.

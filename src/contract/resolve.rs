@@ -73,7 +73,8 @@ pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, prob
         let mut overrides = Overrides::of(chosen.provider.map(|named| named.value.0).unwrap_or_default(), problems);
         for (name, provider) in document.provider.map(|named| named.value.0).unwrap_or_default() {
             if let Some(taken) = resolved.providers.iter().find(|taken| taken.name.value == name.value) {
-                let problem = Problem::unreadable(name.place, format!("the provider `{}` is there twice", Redacted(&name)));
+                let problem =
+                    Problem::unreadable(name.place, format!("the provider `{}` is there twice", Redacted(&name)));
                 problems.push(problem.label("once more").other(taken.name.place, "first here"));
                 continue;
             }
@@ -90,7 +91,11 @@ pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, prob
     if let (Some(env), Some(whole)) = (env.filter(|env| !known_envs.contains(*env)), whole) {
         let known: Vec<&str> = known_envs.iter().map(String::as_str).collect();
         let problem = Problem::unreadable(whole, format!("no file has the environment `{}`", Redacted(env)));
-        let help = if known.is_empty() { "there is none: write `[env.NAME…]`".to_owned() } else { format!("known are {}", super::read::listed(&known)) };
+        let help = if known.is_empty() {
+            "there is none: write `[env.NAME…]`".to_owned()
+        } else {
+            format!("known are {}", super::read::listed(&known))
+        };
         problems.push(problem.help(help));
     }
     resolved
@@ -113,7 +118,9 @@ impl Overrides {
             for operation in &operations {
                 if operation.name.is_none() {
                     let problem = Problem::unreadable(operation.place, "the operation to override is not named");
-                    problems.push(problem.label("`name` is missing").help("write the `name` of an operation of this provider"));
+                    problems.push(
+                        problem.label("`name` is missing").help("write the `name` of an operation of this provider"),
+                    );
                 }
             }
             overrides.operations.insert(name.value.clone(), operations);
@@ -125,7 +132,8 @@ impl Overrides {
     /// Names that override nothing are slips.
     fn unused(self, resolved: &Resolved, problems: &mut Vec<Problem>) {
         for (name, (place, _)) in self.providers {
-            let mut problem = Problem::unreadable(place, format!("this file has no provider `{}` to override", Redacted(&name)));
+            let mut problem =
+                Problem::unreadable(place, format!("this file has no provider `{}` to override", Redacted(&name)));
             if let Some(provider) = resolved.providers.first() {
                 problem = problem.help(format!("there is `{}`", provider.name.value));
             }
@@ -156,18 +164,32 @@ fn resolve_provider(
         }
         let Written { name: own_name, matches, settings: mut own } = own;
         let Some(own_name) = own_name else {
-            let problem = Problem::broken("S15", written.place, "the operation has no name: events and errors could not say what failed");
+            let problem = Problem::broken(
+                "S15",
+                written.place,
+                "the operation has no name: events and errors could not say what failed",
+            );
             problems.push(problem.label("`name` is missing").help("write `name = \"…\"`").about(&name, ""));
             continue;
         };
         if let Some(first) = names.insert(own_name.value.clone(), own_name.place) {
-            let problem = Problem::unreadable(own_name.place, format!("the operation `{}` is there twice", Redacted(&own_name)));
+            let problem =
+                Problem::unreadable(own_name.place, format!("the operation `{}` is there twice", Redacted(&own_name)));
             problems.push(problem.label("once more").other(first, "first here").about(&name, &own_name));
         }
         let matches: Vec<_> = matches.iter().flat_map(|matches| matches.iter().cloned()).collect();
         if matches.is_empty() {
-            let problem = Problem::broken("S18", own_name.place, format!("it is not said which requests are `{}`", Redacted(&own_name)));
-            problems.push(problem.label("`match` is missing").help("write `match = \"METHOD /path/{parameter}\"`").about(&name, &own_name));
+            let problem = Problem::broken(
+                "S18",
+                own_name.place,
+                format!("it is not said which requests are `{}`", Redacted(&own_name)),
+            );
+            problems.push(
+                problem
+                    .label("`match` is missing")
+                    .help("write `match = \"METHOD /path/{parameter}\"`")
+                    .about(&name, &own_name),
+            );
         }
         let own_answers = join(own.answer.take(), answers.clone());
         let mut own = Keys::over(own, settings.clone());
@@ -175,7 +197,10 @@ fn resolve_provider(
         operations.push(Operation { name: own_name, is_rest: false, matches, settings: own });
     }
     for above in overrides.iter().filter_map(|above| above.name.as_ref()) {
-        let problem = Problem::unreadable(above.place, format!("`{}` has no operation `{}` to override", name.value, Redacted(above)));
+        let problem = Problem::unreadable(
+            above.place,
+            format!("`{}` has no operation `{}` to override", name.value, Redacted(above)),
+        );
         problems.push(problem.label("overrides nothing").about(&name, above));
     }
     let settings = Settings { answer: answers, ..settings };

@@ -63,7 +63,11 @@ impl Routing {
     pub(super) fn hosts_of(&mut self, provider: &Provider, problems: &mut Vec<Problem>) {
         let about = |problem: Problem| problem.about(&provider.name, "");
         if provider.hosts.is_empty() {
-            let problem = Problem::broken("S18", provider.name.place, format!("the provider `{}` has no hosts", Redacted(&provider.name)));
+            let problem = Problem::broken(
+                "S18",
+                provider.name.place,
+                format!("the provider `{}` has no hosts", Redacted(&provider.name)),
+            );
             problems.push(about(problem.label("`hosts` is missing").help("write `hosts = [\"api.example.com\"]`")));
         }
         for host in &provider.hosts {
@@ -71,14 +75,23 @@ impl Routing {
                 Ok(Route { authority, method: None, .. }) if !matches!(authority, Authority::Any) => authority,
                 _ => {
                     let problem = Problem::unreadable(host.place, format!("`{}` is not a host", Redacted(host)));
-                    problems.push(about(problem.label("not a host").help("write `host`, `host:port` or `*.suffix`, without scheme and path")));
+                    problems.push(about(
+                        problem
+                            .label("not a host")
+                            .help("write `host`, `host:port` or `*.suffix`, without scheme and path"),
+                    ));
                     continue;
                 }
             };
             let key = format!("{authority:?}");
             if let Some((first, other)) = self.hosts.get(&key) {
-                let whose = if *other == provider.name.value { "this provider".to_owned() } else { format!("the provider `{other}`") };
-                let problem = Problem::broken("S18", host.place, format!("{whose} has the host `{}` already", Redacted(host)));
+                let whose = if *other == provider.name.value {
+                    "this provider".to_owned()
+                } else {
+                    format!("the provider `{other}`")
+                };
+                let problem =
+                    Problem::broken("S18", host.place, format!("{whose} has the host `{}` already", Redacted(host)));
                 let help = "one host is one provider's: put the operations of both into one, or leave one out";
                 problems.push(about(problem.label("once more").other(*first, "first here").help(help)));
                 continue;
@@ -104,7 +117,8 @@ impl Routing {
                     let what = problem.split_once(": ").map_or(problem.as_str(), |(what, _)| what);
                     let problem = Problem::unreadable(text.place, format!("`{}` {what}", Redacted(text)));
                     let help = "write `METHOD /path/{parameter}`, and `{*rest}` at its end for whatever follows";
-                    problems.push(problem.label("not a request line").help(help).about(&provider.name, &operation.name));
+                    problems
+                        .push(problem.label("not a request line").help(help).about(&provider.name, &operation.name));
                     continue;
                 }
             };
@@ -122,7 +136,8 @@ impl Routing {
             }
             self.taken.insert(key, (text.place, operation.name.value.clone()));
             if let Some(policy) = &policy {
-                let routes = provider.hosts.iter().map(|host| (format!("{} {}", host.value, text.value), policy.clone()));
+                let routes =
+                    provider.hosts.iter().map(|host| (format!("{} {}", host.value, text.value), policy.clone()));
                 self.routes.extend(routes);
             }
         }
@@ -135,7 +150,8 @@ impl Routing {
             Ok(default) => default,
             Err(_) => {
                 if let Some(written) = &resolved.unknown_hosts {
-                    let problem = Problem::broken("S8", written.place, "the time for unknown hosts is zero or above a day");
+                    let problem =
+                        Problem::broken("S8", written.place, "the time for unknown hosts is zero or above a day");
                     problems.push(problem.label("not so").help("give the time that a request may take"));
                 }
                 return None;
@@ -144,7 +160,8 @@ impl Routing {
         if problems.iter().any(|problem| problem.kind != super::problem::Kind::Owed) {
             return None;
         }
-        let routes = self.routes.into_iter().fold(Routes::builder(default), |routes, (text, policy)| routes.route(text, policy));
+        let routes =
+            self.routes.into_iter().fold(Routes::builder(default), |routes, (text, policy)| routes.route(text, policy));
         match routes.build() {
             Ok(routes) => Some(routes),
             Err(refused) => {

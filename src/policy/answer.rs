@@ -185,7 +185,7 @@ impl AnswerRule {
 
 impl AnswerRule {
     /// The verdict, where this rule speaks of this answer; one that asks for the body, where that has to be known first.
-    pub(super) fn judge(
+    pub(crate) fn judge(
         &self,
         status: StatusCode,
         outcome: &Outcome<'_>,

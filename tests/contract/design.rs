@@ -1,10 +1,7 @@
 //! The example of the format, run.
 
 use http::{HeaderMap, Request, StatusCode};
-use redial::{
-    Class, Evidence, Outcome, Policy, RequestHead,
-    contract::Contract,
-};
+use redial::{Class, Evidence, Outcome, Policy, RequestHead, contract::Contract};
 
 use crate::support::DESIGN;
 
