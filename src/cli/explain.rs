@@ -9,7 +9,7 @@ use crate::{
         Contract, Groups, Loaded,
         ask::{Asked, Supposed, When, ask, proves_unsent},
         duration::shown,
-        place::Place,
+        place::{Level, Place},
         resolve::{Operation, Provider},
     },
 };
@@ -117,7 +117,8 @@ impl<'a> Story<'a> {
     fn say(&mut self, what: &str, text: &str, place: Option<Place>) {
         self.step += 1;
         let place = place.map_or("built in".to_owned(), |place| {
-            format!("{}, {}", self.loaded.sources.line(place), place.level.as_str())
+            let line = self.loaded.sources.line(place);
+            if place.level == Level::File { line } else { format!("{line}, {}", place.level.as_str()) }
         });
         self.out.push_str(&format!("{}. {what:<10} {text}\n   {:<10} ({place})\n", self.step, ""));
     }

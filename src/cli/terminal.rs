@@ -62,10 +62,6 @@ impl Terminal {
         self.styled("31", text)
     }
 
-    pub(crate) fn doubtful(&self, text: &str) -> String {
-        self.styled("33", text)
-    }
-
     fn styled(&self, code: &str, text: &str) -> String {
         if self.colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }

@@ -35,7 +35,7 @@ impl ContractError {
 /// A finding as it is printed: the line, underlined, and how to mend it.
 pub(crate) fn graphical(colours: bool) -> GraphicalReportHandler {
     let theme = if colours { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false).with_context_lines(0)
+    GraphicalReportHandler::new_themed(theme).with_width(110).with_links(false).with_context_lines(1)
 }
 
 impl fmt::Display for ContractError {

@@ -72,7 +72,16 @@ impl ContractBuilder {
     /// [`ContractError`], with every problem of every file: what cannot be read, is not known, or breaks a rule.
     pub fn load(self) -> Result<Contract, ContractError> {
         let loaded = self.load_with(Groups::default())?;
-        Ok(Contract::of(loaded))
+        Ok(Contract::of(loaded, self))
+    }
+
+    /// Stands for what would be read now.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut sources = Sources::default();
+        for (name, text) in self.texts(&mut sources, &mut Vec::new()) {
+            sources.add(name, &text);
+        }
+        sources.fingerprint()
     }
 
     /// What is in force once it is loaded; or, as the error, what stands against it.

@@ -69,8 +69,9 @@ pub(crate) mod scalar;
 mod schema;
 pub(crate) mod settings;
 pub(crate) mod table;
+mod watch;
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 
@@ -92,6 +93,8 @@ pub use problem::{Finding, Severity};
 #[derive(Clone)]
 pub struct Contract {
     loaded: Arc<ArcSwap<Loaded>>,
+    /// What it was loaded from.
+    origin: Arc<ContractBuilder>,
 }
 
 /// What is in force.
@@ -102,6 +105,8 @@ pub(crate) struct Loaded {
     policies: Vec<Vec<Option<StandardPolicy>>>,
     routes: Routes,
     groups: Groups,
+    /// By the names of provider and operation.
+    body_idle: HashMap<String, HashMap<String, Duration>>,
     warnings: Vec<Finding>,
 }
 
@@ -129,8 +134,8 @@ impl Contract {
         Self::builder().text(name, text).load()
     }
 
-    fn of(loaded: Loaded) -> Self {
-        Contract { loaded: Arc::new(ArcSwap::from_pointee(loaded)) }
+    fn of(loaded: Loaded, origin: ContractBuilder) -> Self {
+        Contract { loaded: Arc::new(ArcSwap::from_pointee(loaded)), origin: Arc::new(origin) }
     }
 
     /// What is allowed, but probably not meant.
@@ -147,14 +152,25 @@ impl Contract {
         loaded.policies.get(at)?.get(operation)?.clone()
     }
 
+    /// How long one connection to this provider may take, where its contract says so. It is for whoever makes connections:
+    /// hyper-util's `HttpConnector::set_connect_timeout`, say.
+    pub fn connect_timeout(&self, provider: &str) -> Option<Duration> {
+        let loaded = self.loaded.load();
+        let provider = loaded.resolved.providers.iter().find(|found| found.name.value == provider)?;
+        Some(provider.settings.timeouts.as_ref()?.connect.as_ref()?.value.0)
+    }
+
+    /// How long a request may take to its response head, and how long its body may be silent.
+    pub(crate) fn limits(&self, head: &RequestHead<'_>) -> (Duration, Option<Duration>) {
+        let loaded = self.loaded.load();
+        let policy = loaded.routes.look_up(head);
+        let idle = loaded.body_idle.get(policy.provider()).and_then(|idle| idle.get(policy.operation()));
+        (policy.shared().timeouts.total, idle.copied())
+    }
+
     /// How many requests went to a host that no provider has, since this was last read.
     pub fn unmatched(&self) -> u64 {
         self.loaded.load().routes.unmatched()
-    }
-
-    /// What is in force now, with every value and where it came from.
-    pub(crate) fn view(&self) -> Arc<Loaded> {
-        self.loaded.load_full()
     }
 }
 
@@ -163,14 +179,24 @@ impl Loaded {
         let warnings = problems.iter().filter(|problem| !problem.is_error());
         let warnings = warnings.map(|problem| Finding::new(problem.clone(), sources)).collect();
         let Lowered { routes, policies, groups } = lowered;
-        Loaded { sources: Arc::clone(sources), resolved, policies, routes, groups, warnings }
+        let body_idle = resolved.providers.iter().map(|provider| {
+            let stated = provider.operations.iter().filter_map(|operation| {
+                let idle = operation.settings.timeouts.as_ref()?.body_idle.as_ref()?.value.0;
+                Some((operation.name.value.clone(), idle))
+            });
+            (provider.name.value.clone(), stated.collect())
+        });
+        let body_idle = body_idle.collect();
+        Loaded { sources: Arc::clone(sources), resolved, policies, routes, groups, body_idle, warnings }
     }
 
     /// The policy of an operation, by its place in `resolved`.
+    #[cfg(feature = "cli")]
     pub(crate) fn policy(&self, provider: usize, operation: usize) -> Option<&StandardPolicy> {
         self.policies.get(provider)?.get(operation)?.as_ref()
     }
 
+    #[cfg(feature = "cli")]
     pub(crate) fn routes(&self) -> &Routes {
         &self.routes
     }

@@ -25,6 +25,7 @@ macro_rules! names {
             pub(crate) const ALL: &'static [(&'static str, $name)] = &[$(($text, $name::$variant)),+];
 
             /// As it is written.
+            #[allow(dead_code)] // of some lists
             pub(crate) const fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $text),+ }
             }

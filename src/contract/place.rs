@@ -1,12 +1,19 @@
 //! Where a value stands in its file.
 
-use std::ops::Deref;
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    ops::Deref,
+};
 
 use super::mask;
 
 /// The files of a contract, in the order they were read.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sources(Vec<Source>);
+pub(crate) struct Sources {
+    files: Vec<Source>,
+    /// Of all that was added.
+    hasher: DefaultHasher,
+}
 
 /// One file.
 #[derive(Clone, Debug)]
@@ -89,20 +96,22 @@ impl Sources {
     pub(crate) fn add(&mut self, name: String, text: &str) -> u16 {
         let shown = mask::masked(text);
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        self.0.push(Source { name, shown, lines });
-        u16::try_from(self.0.len() - 1).unwrap_or(u16::MAX)
+        (&name, text).hash(&mut self.hasher);
+        self.files.push(Source { name, shown, lines });
+        u16::try_from(self.files.len() - 1).unwrap_or(u16::MAX)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.files.len()
     }
 
     pub(crate) fn get(&self, file: u16) -> Option<&Source> {
-        self.0.get(usize::from(file))
+        self.files.get(usize::from(file))
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Source> {
-        self.0.iter()
+    /// Stands for the names and texts of all of them, in this process.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        self.hasher.finish()
     }
 
     /// The name of a place's file.
@@ -123,12 +132,6 @@ impl Sources {
     /// `file:line`, as an editor opens it.
     pub(crate) fn line(&self, place: Place) -> String {
         format!("{}:{}", self.name(place), self.begin(place).line)
-    }
-
-    /// The text of a place, without secrets.
-    pub(crate) fn text(&self, place: Place) -> &str {
-        let range = place.start as usize..place.end as usize;
-        self.get(place.file).and_then(|source| source.shown.get(range)).unwrap_or("")
     }
 }
 
