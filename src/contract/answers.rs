@@ -44,9 +44,10 @@ pub(super) fn rule(written: &At<Answer>, provider: &Provider, problems: &mut Vec
     if let Some(wait) = wait {
         rule = waits(rule, wait, problems);
     }
-    for (number, text) in rule.broken() {
+    let broken = rule.broken();
+    for (number, text) in &broken {
         let what = text.split_once(": ").map_or(text.as_str(), |(what, _)| what);
-        let (place, label, help) = match number {
+        let (place, label, help) = match *number {
             "S7" => (
                 means.place,
                 "documented where?",
@@ -66,7 +67,8 @@ pub(super) fn rule(written: &At<Answer>, provider: &Provider, problems: &mut Vec
         };
         problems.push(Problem::broken(number, place, what).label(label).help(help));
     }
-    Some(rule)
+    // The builder of the policy would refuse it once more.
+    broken.is_empty().then_some(rule)
 }
 
 fn status_place(written: &At<Answer>) -> super::place::Place {

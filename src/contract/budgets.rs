@@ -213,8 +213,15 @@ fn numbers(written: &Written) -> Vec<(&'static str, Place)> {
 
 fn refusals(written: &At<Written>, refused: &BudgetError, problems: &mut Vec<Problem>) {
     let numbers = numbers(written);
+    let quoted = |text: &str| text.split('`').nth(1).unwrap_or_default().to_owned();
+    let stated = |text: &str| numbers.iter().any(|(name, _)| *name == quoted(text));
+    let any_stated = refused.problems().any(stated);
     for text in refused.problems() {
-        let quoted = text.split('`').nth(1).unwrap_or_default();
+        // What follows from a number that is stated is no problem of its own.
+        if any_stated && !stated(text) {
+            continue;
+        }
+        let quoted = quoted(text);
         let named = numbers.iter().find(|(name, _)| *name == quoted || text.contains(&format!("`{name}`")));
         let place = named.map_or(written.place, |(_, place)| *place);
         let (what, help) = text.split_once(": ").unwrap_or((text, ""));

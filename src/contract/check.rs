@@ -44,7 +44,13 @@ fn source(provider: &Provider, problems: &mut Vec<Problem>) {
     if !missing.is_empty() {
         let message = format!("the contract of `{}` lacks {}", provider.name.value, super::read::listed(&missing));
         let help = "write `contract = { url = \"https://…\", reviewed = 2026-11-30, owner = \"team\" }`";
-        problems.push(Problem::owed("S6", place, message).label("documented where, when, by whom?").help(help));
+        problems.push(
+            Problem::owed("S6", place, message)
+                .label("documented where, when, by whom?")
+                .missing(missing)
+                .missing(["contract"])
+                .help(help),
+        );
     }
     if let Some(url) = source.and_then(|source| source.url.as_ref()) {
         let authority = url.split_once("//").map_or("", |(_, rest)| rest).split(['/', '?', '#']).next().unwrap_or("");
@@ -153,7 +159,8 @@ fn elsewhere(operation: &Operation, problems: &mut Vec<Problem>) {
 fn fallback(operation: &Operation, problems: &mut Vec<Problem>) {
     if operation.settings.fallback.is_none() {
         let message = format!("it is not said what happens instead when {} has failed", named(operation));
-        let problem = Problem::owed("S19", operation.name.place, message).label("`fallback` is missing");
+        let problem =
+            Problem::owed("S19", operation.name.place, message).label("`fallback` is missing").missing(["fallback"]);
         problems.push(problem.help("write `fallback = \"…\"`, or `fallback = \"none\"` where there is nothing"));
     }
 }
@@ -196,7 +203,9 @@ pub(super) fn warnings(resolved: &Resolved, lowered: Option<&Lowered>, problems:
 fn undeclared(operation: &Operation, problems: &mut Vec<Problem>) {
     if operation.settings.elsewhere.is_none() && operation.settings.never.is_none() {
         let message = format!("it is not said whether anything else retries {}", named(operation));
-        let problem = Problem::warning("S13", operation.name.place, message).label("`elsewhere` is missing");
+        let problem = Problem::warning("S13", operation.name.place, message)
+            .label("`elsewhere` is missing")
+            .missing(["elsewhere"]);
         let help = "write `elsewhere = []` where nothing does, or `elsewhere = [{ where = \"sdk\", by = \"…\", attempts = 3 }]`";
         problems.push(problem.help(help));
     }

@@ -1,6 +1,7 @@
 //! Where a contract comes from: files, folders, texts, presets.
 
 use std::{
+    collections::HashSet,
     fs, io,
     io::Read as _,
     path::{Path, PathBuf},
@@ -111,6 +112,7 @@ impl ContractBuilder {
         let lowered = lower::lower(&resolved, groups, &mut problems);
         check::warnings(&resolved, lowered.as_ref(), &mut problems);
         check::waive(&resolved, &mut problems);
+        without_consequences(&mut problems);
         sort(&mut problems);
         let sources = Arc::new(sources);
         let loaded = lowered.map(|lowered| Loaded::new(&sources, resolved.clone(), lowered, &problems));
@@ -237,11 +239,19 @@ fn parse(file: u16, text: &str, problems: &mut Vec<Problem>) -> Option<(Place, D
     errors.is_empty().then_some((place, document))
 }
 
+/// What is said to be missing although it is there, unreadable or misspelt, is no problem of its own.
+fn without_consequences(problems: &mut Vec<Problem>) {
+    let spoilt = problems.iter().flat_map(|problem| problem.spoils.iter().map(|key| (problem.place.file, key.clone())));
+    let spoilt: HashSet<(u16, String)> = spoilt.collect();
+    problems
+        .retain(|problem| !problem.missing.iter().any(|key| spoilt.contains(&(problem.place.file, (*key).to_owned()))));
+}
+
 /// In the order of the files; what was said of one place twice is said once: a provider's slip is one, however many
 /// operations inherit it.
 fn sort(problems: &mut Vec<Problem>) {
     problems.sort_by_key(|problem| (problem.place.file, problem.place.start, problem.severity));
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     problems.retain(|problem| {
         seen.insert((problem.rule, problem.place.file, problem.place.start, problem.message.clone()))
     });

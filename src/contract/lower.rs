@@ -129,7 +129,13 @@ fn timeouts(operation: &Operation, problems: &mut Vec<Problem>) -> Timeouts {
         let names = missing.join(" and no ");
         let place = home(&operation.settings.timeouts, operation);
         let problem = Problem::broken("S8", place, format!("{} has no {names} timeout", locate::named(operation)));
-        problems.push(problem.label("never without").help("write `timeouts = { attempt = \"2s\", total = \"10s\" }`"));
+        problems.push(
+            problem
+                .label("never without")
+                .missing(missing)
+                .missing(["timeouts"])
+                .help("write `timeouts = { attempt = \"2s\", total = \"10s\" }`"),
+        );
     }
     let stand_in = policy::rules::LONGEST;
     let total = total.map_or(stand_in, |total| total.value.0);
@@ -148,6 +154,7 @@ fn attempts(operation: &Operation, problems: &mut Vec<Problem>) -> Option<(u32, 
         problems.push(
             problem
                 .label("`attempts` is missing")
+                .missing(["attempts"])
                 .help("write `attempts = 3` (the first try counts), or `never = \"why\"`"),
         );
         return None;
@@ -162,7 +169,9 @@ fn transient(operation: &Operation, repeats: bool, problems: &mut Vec<Problem>) 
             settings.answer.as_ref().is_some_and(|answers| answers.iter().any(|answer| answers::passes(answer)));
         if repeats && !by_rule {
             let message = format!("nothing says which failures of {} pass by themselves", locate::named(operation));
-            let problem = Problem::broken("S1", operation.name.place, message).label("`transient` is missing");
+            let problem = Problem::broken("S1", operation.name.place, message)
+                .label("`transient` is missing")
+                .missing(["transient"]);
             problems.push(
                 problem.help("write `transient = { status = [502, 503, 504], faults = [\"connect\", \"timeout\"] }`"),
             );
@@ -197,6 +206,7 @@ fn backoff(operation: &Operation, repeats: bool, problems: &mut Vec<Problem>) ->
         problems.push(
             problem
                 .label("not bounded")
+                .missing(["initial", "multiplier", "max", "backoff"])
                 .help("write `backoff = { initial = \"500ms\", multiplier = 2.0, max = \"10s\" }`"),
         );
     }

@@ -32,6 +32,10 @@ pub(crate) struct Problem {
     /// Whose it is, for waivers and baselines.
     pub(crate) about: About,
     pub(crate) kind: Kind,
+    /// The keys whose values could not be read for it.
+    pub(crate) spoils: Vec<String>,
+    /// The keys that are said to be missing.
+    pub(crate) missing: Vec<&'static str>,
 }
 
 /// What a problem stands in the way of.
@@ -70,6 +74,8 @@ impl Problem {
             other: None,
             about: About::default(),
             kind: Kind::NoPolicy,
+            spoils: Vec::new(),
+            missing: Vec::new(),
         }
     }
 
@@ -93,6 +99,12 @@ impl Problem {
 
     pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
+        self
+    }
+
+    /// It is about keys that are not there.
+    pub(crate) fn missing(mut self, keys: impl IntoIterator<Item = &'static str>) -> Self {
+        self.missing.extend(keys);
         self
     }
 

@@ -81,11 +81,20 @@ impl Reader<'_> {
         };
         let mut out = T::default();
         for (key, value) in in_order(table) {
-            if !out.key(key.get_ref(), value, self) {
-                let mut known = Vec::new();
-                T::keys(&mut known);
-                let place = self.place(key);
-                self.unknown("key", key.get_ref(), place, known.into_iter());
+            let before = self.problems.len();
+            if out.key(key.get_ref(), value, self) {
+                for problem in &mut self.problems[before..] {
+                    problem.spoils.push(key.get_ref().to_string());
+                }
+                continue;
+            }
+            let mut known = Vec::new();
+            T::keys(&mut known);
+            let place = self.place(key);
+            self.unknown("key", key.get_ref(), place, known.iter().copied());
+            // It may have been meant to be this one.
+            if let (Some(problem), Some(nearest)) = (self.problems.last_mut(), nearest(key.get_ref(), &known)) {
+                problem.spoils.push(nearest.to_owned());
             }
         }
         Some(out)
@@ -139,7 +148,11 @@ impl Read for String {
             return None;
         };
         if text.trim().is_empty() {
-            reader.problem(Problem::unreadable(place, "the text is empty").label("nothing is said here"));
+            reader.problem(
+                Problem::unreadable(place, "the text is empty")
+                    .label("nothing is said here")
+                    .help("say it in words, or leave the key out"),
+            );
             return None;
         }
         Some(text.trim().to_owned())
@@ -165,7 +178,9 @@ impl Read for u32 {
         let read = u32::from_str_radix(integer.as_str(), integer.radix()).ok();
         if read.is_none() {
             let message = "the number is out of range: 0 to 4294967295";
-            reader.problem(Problem::unreadable(place, message).label("out of range"));
+            reader.problem(
+                Problem::unreadable(place, message).label("out of range").help("write a whole number, such as 3"),
+            );
         }
         read
     }
@@ -183,7 +198,11 @@ impl Read for f64 {
         };
         let finite = read.filter(|read: &f64| read.is_finite());
         if finite.is_none() {
-            reader.problem(Problem::unreadable(place, "the number is not finite").label("not a number to count with"));
+            reader.problem(
+                Problem::unreadable(place, "the number is not finite")
+                    .label("not a number to count with")
+                    .help("write a plain number, such as 2.0"),
+            );
         }
         finite
     }

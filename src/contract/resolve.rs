@@ -187,6 +187,7 @@ fn resolve_provider(
             problems.push(
                 problem
                     .label("`match` is missing")
+                    .missing(["match"])
                     .help("write `match = \"METHOD /path/{parameter}\"`")
                     .about(&name, &own_name),
             );

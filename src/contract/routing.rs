@@ -68,7 +68,9 @@ impl Routing {
                 provider.name.place,
                 format!("the provider `{}` has no hosts", Redacted(&provider.name)),
             );
-            problems.push(about(problem.label("`hosts` is missing").help("write `hosts = [\"api.example.com\"]`")));
+            problems.push(about(
+                problem.label("`hosts` is missing").missing(["hosts"]).help("write `hosts = [\"api.example.com\"]`"),
+            ));
         }
         for host in &provider.hosts {
             let authority = match Route::parse(&format!("{} /", host.value)) {
