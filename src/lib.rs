@@ -4,7 +4,12 @@
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::unwrap_used))]
 
 pub mod block;
+#[cfg(feature = "cli")]
+#[doc(hidden)] // the binary of the same name
+pub mod cli;
 mod clients;
+#[cfg(feature = "contract")]
+pub mod contract;
 mod deadline;
 mod error;
 pub mod fault;

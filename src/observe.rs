@@ -219,3 +219,27 @@ pub(crate) fn policy_warning(operation: &Operation, warning: &str) {
         Redacted(warning)
     );
 }
+
+/// A contract that changed was put in force.
+#[cfg(feature = "contract")]
+pub(crate) fn contract_reloaded(contract: &crate::contract::Contract) {
+    event!(target: TARGET, Level::INFO, ?contract, "a changed contract is in force");
+}
+
+/// A contract that changed does not load. Where its first problem stands, and how many there are.
+#[cfg(feature = "contract")]
+pub(crate) fn contract_refused(error: &crate::contract::ContractError) {
+    let problems = error.findings().len();
+    let (first, line) = match error.findings().first() {
+        Some(first) => (format!("{}: {first}", first.file()), first.line()),
+        None => (String::new(), 0),
+    };
+    event!(
+        target: TARGET,
+        Level::ERROR,
+        problems,
+        line,
+        first = %Redacted(&first),
+        "a changed contract does not load: the one before stays in force"
+    );
+}

@@ -132,6 +132,12 @@ impl Fault {
         self.calm
     }
 
+    /// A fault that is only supposed, for whoever asks what a policy would do: nothing was sent, and nothing is proved.
+    #[cfg(feature = "cli")]
+    pub(crate) const fn supposed(kind: FaultKind, unsent: bool) -> Fault {
+        Fault { unsent, ..Fault::of(kind) }
+    }
+
     /// The same without its proof: the error may be that of another request.
     pub(crate) const fn unproved(self) -> Fault {
         Fault { unsent: false, ..self }

@@ -185,7 +185,7 @@ impl AnswerRule {
 
 impl AnswerRule {
     /// The verdict, where this rule speaks of this answer; one that asks for the body, where that has to be known first.
-    pub(super) fn judge(
+    pub(crate) fn judge(
         &self,
         status: StatusCode,
         outcome: &Outcome<'_>,
@@ -219,7 +219,7 @@ impl AnswerRule {
     }
 
     /// What may not be said, and how to mend it.
-    pub(super) fn broken(&self) -> Vec<Broken> {
+    pub(crate) fn broken(&self) -> Vec<Broken> {
         let mut broken = Vec::new();
         let blank = self.because.as_ref().is_none_or(|reason| reason.trim().is_empty());
         if self.statuses.is_empty() {

@@ -5,12 +5,89 @@
 
 use std::time::Duration;
 
+use http::StatusCode;
 use tokio::time::Instant;
 
 use super::{
-    Class, Plan, Reach, StopReason, Verdict,
-    budget::{Charge, Load},
+    Budget, Class, GrpcCode, HoldScope, Plan, Reach, StopReason, Verdict,
+    budget::{Charge, Load, Sent},
+    operation::Operation,
 };
+use crate::fault::Fault;
+
+/// What an attempt's end says: of the request, how far it got; of the provider, whether it did its work.
+#[derive(Clone, Copy)]
+pub(crate) struct Ended {
+    pub(crate) reach: Reach,
+    /// An answer that is no failure of the provider's counts as its success. What does not pass, a 5xx that nobody
+    /// listed or an error that nobody knows, says nothing about its health: it is neither served nor transient.
+    served: bool,
+    transient: bool,
+    /// The provider asked for less load: a 429, a documented rejection, or HTTP/2's word for it.
+    pub(crate) throttled: bool,
+    /// The peer asked to be left in peace (HTTP/2's ENHANCE_YOUR_CALM).
+    pub(crate) calm: bool,
+}
+
+impl Ended {
+    /// With an answer of this status, or without one, in this fault.
+    pub(crate) fn with(status: Option<StatusCode>, fault: Option<Fault>, verdict: &Verdict) -> Self {
+        let transient = verdict.class() == Class::Transient;
+        let reach = match fault {
+            Some(fault) if fault.is_unsent() => Reach::NotSent,
+            _ if verdict.rejected_because().is_some() => Reach::Rejected,
+            None if !transient => Reach::Answered,
+            _ => Reach::Unknown,
+        };
+        let calm = fault.is_some_and(|fault| fault.asks_calm());
+        Ended {
+            reach,
+            served: !transient && fault.is_none() && !status.is_some_and(|status| status.is_server_error()),
+            transient,
+            throttled: calm || reach == Reach::Rejected || status == Some(StatusCode::TOO_MANY_REQUESTS),
+            calm,
+        }
+    }
+
+    /// The answer is one of gRPC, and said this code.
+    pub(crate) fn with_code(mut self, code: GrpcCode) -> Self {
+        self.served &= !code.is_of_server();
+        self.throttled |= code == GrpcCode::ResourceExhausted;
+        self
+    }
+
+    /// It was the attempt of a block of code. What an answer says, it says of one request: a block may have done anything
+    /// before.
+    pub(crate) fn of_a_block(mut self) -> Self {
+        if self.reach == Reach::Rejected {
+            self.reach = Reach::Unknown;
+        }
+        self
+    }
+
+    /// The attempt had not its full time: that says nothing about the provider. Callers may wait for next to no time, and
+    /// must not close the budget for others.
+    pub(crate) fn cut_short(mut self) -> Self {
+        self.transient = false;
+        self
+    }
+
+    /// What a first try that ended so tells the budget.
+    pub(crate) fn of_first_try(self, budget: &Budget, now: Instant) {
+        if self.served || self.transient {
+            budget.first_try_at(self.served, now);
+        }
+    }
+
+    /// What a retry that ended so tells the budget.
+    pub(crate) fn of_retry(self, sent: Sent, now: Instant) {
+        match (self.served, self.transient) {
+            (true, _) => sent.succeeded_at(now),
+            (false, true) => sent.failed_at(now),
+            (false, false) => drop(sent),
+        }
+    }
+}
 
 /// What is known when an attempt has failed.
 pub(crate) struct Situation<'a> {
@@ -117,11 +194,47 @@ impl Situation<'_> {
             None
         } else {
             let load = if self.throttled { Load::Throttled } else { Load::Retry };
-            match operation.budget.charge(load) {
+            match operation.budget.charge_at(load, self.now) {
                 Some(charge) => Some(charge),
                 None => return stop(StopReason::Budget),
             }
         };
         Ok(Again { wait, own, charge, held: held.is_some() })
     }
+}
+
+/// At the end of a wait, or before a first try: what other calls were told meanwhile.
+pub(crate) enum Held {
+    No,
+    /// To be waited for, from now.
+    For(Duration),
+    /// Longer than the call may wait.
+    TooLong(Duration),
+}
+
+/// Whether this call is held as of `now`. `now` is not asked while the provider never asked for anything.
+///
+/// `first`: before the first try. `waited`: how long it has waited for this attempt already. `left`: until its deadline.
+pub(crate) fn held(
+    operation: &Operation,
+    first: bool,
+    waited: Duration,
+    now: impl FnOnce() -> Instant,
+    left: impl FnOnce(Instant) -> Duration,
+) -> Held {
+    let free = match operation.hold_scope {
+        HoldScope::None => true,
+        HoldScope::Retries => first,
+        HoldScope::All => false,
+    };
+    if free || !operation.hold.was_held() {
+        return Held::No;
+    }
+    let now = now();
+    let Some(hold) = operation.hold.remaining(now) else { return Held::No };
+    let left = left(now);
+    if hold >= left || hold > operation.longest_server_wait {
+        return Held::TooLong(hold);
+    }
+    Held::For(operation.release(waited, hold, left, &mut operation.dice()))
 }

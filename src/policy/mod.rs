@@ -27,7 +27,7 @@ pub(crate) mod pushback;
 mod query;
 mod retry_after;
 pub(crate) mod routes;
-mod rules;
+pub(crate) mod rules;
 mod standard;
 mod stop;
 mod transient;

@@ -80,6 +80,14 @@ impl Routes {
     }
 }
 
+#[cfg(feature = "contract")]
+impl Routes {
+    /// The policy of a request, without counting it.
+    pub(crate) fn look_up(&self, head: &RequestHead<'_>) -> &StandardPolicy {
+        self.find(head).unwrap_or(&self.0.default)
+    }
+}
+
 /// The tables, by host. Keys are in lower case.
 #[derive(Default)]
 struct Hosts {

@@ -1,6 +1,5 @@
 //! After an attempt: what its end means for the course of the call. The same for a request and for a block of code.
 
-use http::StatusCode;
 use tokio::time::Instant;
 
 use super::{AttemptOutcome, CallReport, course::Course};
@@ -9,8 +8,8 @@ use crate::{
     fault::Fault,
     observe,
     policy::{
-        Class, GrpcCode, Outcome, Policy, Reach, StopReason, Verdict,
-        decide::{Again, Situation, Stop},
+        Class, Outcome, Policy, Reach, StopReason, Verdict,
+        decide::{Again, Ended, Situation, Stop},
     },
 };
 
@@ -77,47 +76,37 @@ impl Course {
         let Failed { verdict, outcome, fault, timed_out, upgrade } = failed;
         let now = Instant::now();
         let deadline = self.deadline();
-        let transient = verdict.class() == Class::Transient;
-        let rejected = verdict.rejected_because().is_some();
-        // What an answer says, it says of one request. A block may have done anything before.
         let of_request = self.line.is_some();
-        let reach = match fault {
-            Some(fault) if fault.is_unsent() => Reach::NotSent,
-            _ if rejected && of_request => Reach::Rejected,
-            None if !transient => Reach::Answered,
-            _ => Reach::Unknown,
+        let status = match outcome {
+            AttemptOutcome::Status(status) => Some(status),
+            AttemptOutcome::Grpc(_) | AttemptOutcome::Fault(_) | AttemptOutcome::Done => None,
         };
+        let mut ended = Ended::with(status, fault, verdict);
+        if let AttemptOutcome::Grpc(code) = outcome {
+            ended = ended.with_code(code);
+        }
+        if !of_request {
+            ended = ended.of_a_block();
+        }
+        if timed_out && now < later(self.attempt_started(), self.plan.timeouts().attempt) {
+            ended = ended.cut_short();
+        }
         if !verdict.is_listed() {
             observe::unclassified(self.about(), self.attempt, outcome);
         }
-        let answered = fault.is_none() && !transient;
-        // An answer that is no failure of the provider's counts as its success. What does not pass, a 5xx that nobody
-        // listed or an error that nobody knows, says nothing about its health.
-        let unwell = match outcome {
-            AttemptOutcome::Status(status) => status.is_server_error(),
-            AttemptOutcome::Grpc(code) => code.is_of_server(),
-            AttemptOutcome::Fault(_) | AttemptOutcome::Done => false,
-        };
-        let served = answered && !unwell;
-        // Nor does an attempt that had not its full time. Callers may wait for next to no time, and must not close the
-        // budget for others.
-        let cut_short = timed_out && now < later(self.attempt_started(), self.plan.timeouts().attempt);
-        if self.attempt == 1 && (served || transient) && !cut_short {
-            self.plan.operation.budget.first_try(served);
+        if self.attempt == 1 {
+            ended.of_first_try(&self.plan.operation.budget, now);
         }
-        if answered && of_request && self.trail.is_none() && verdict.class() == Class::Permanent {
+        let business = fault.is_none() && verdict.class() == Class::Permanent;
+        if business && of_request && self.trail.is_none() {
             observe::answered(&self.plan, Class::Permanent);
             return Next::Answered;
         }
         let hold = self.plan.operation.held_for(verdict, now);
-        let trail = self.record(now, outcome, reach, verdict);
-        trail.unknown |= reach == Reach::Unknown;
+        let trail = self.record(now, outcome, ended.reach, verdict);
+        trail.unknown |= ended.reach == Reach::Unknown;
         if let Some(sent) = trail.sent.take() {
-            match (served, transient && !cut_short) {
-                (true, _) => sent.succeeded(),
-                (false, true) => sent.failed(),
-                (false, false) => drop(sent),
-            }
+            ended.of_retry(sent, now);
         }
         let (free_used, previous_wait) = (trail.free_used, trail.previous_wait);
         let over = timed_out && now >= deadline;
@@ -125,15 +114,12 @@ impl Course {
             let stop = Stop { reason: StopReason::Deadline, not_before: verdict.hint().wait.max(hold) };
             return Next::Stop { now, stop, over };
         }
-        let calm = fault.is_some_and(|fault| fault.asks_calm());
-        let too_many = outcome == AttemptOutcome::Status(StatusCode::TOO_MANY_REQUESTS)
-            || outcome == AttemptOutcome::Grpc(GrpcCode::ResourceExhausted);
         let situation = Situation {
             plan: &self.plan,
             verdict,
-            reach,
-            calm,
-            throttled: calm || too_many || rejected,
+            reach: ended.reach,
+            calm: ended.calm,
+            throttled: ended.throttled,
             attempt: self.attempt,
             caller_retries: self.caller_retries,
             upgrade,

@@ -3,7 +3,7 @@
 //! The same for a request and for a block of code. It lives in the future, never in the policy. What a call that
 //! succeeds at once does not need is behind one box that is made at the first failure.
 
-use std::{sync::Arc, time::Duration};
+use std::{cell::LazyCell, sync::Arc, time::Duration};
 
 use http::{Method, Request, Uri};
 use tokio::time::Instant;
@@ -14,7 +14,11 @@ use crate::{
     deadline::later,
     hints::OutboundHints,
     observe::{self, About},
-    policy::{Class, HoldScope, Plan, StopReason, budget::Charge},
+    policy::{
+        Class, HoldScope, Plan, StopReason,
+        budget::Charge,
+        decide::{self, Held},
+    },
 };
 
 pub(crate) struct Course {
@@ -69,37 +73,29 @@ impl Course {
     /// When a wait is over: go on (`None`), or not before an instant, or not at all, because of what another call was
     /// told meanwhile.
     pub(crate) fn still_held(&mut self) -> Result<Option<Instant>, Error> {
-        match self.plan.operation.hold_scope {
-            HoldScope::None => Ok(None),
-            HoldScope::Retries if self.attempt == 0 => Ok(None),
-            _ => self.held_until(),
-        }
-    }
-
-    /// The hold as it is now. Asked for without a clock while the provider never asked for anything.
-    fn held_until(&mut self) -> Result<Option<Instant>, Error> {
         let operation = Arc::clone(&self.plan.operation);
-        if !operation.hold.was_held() {
-            return Ok(None);
-        }
-        let now = Instant::now();
-        let Some(hold) = operation.hold.remaining(now) else { return Ok(None) };
-        let left = self.deadline().saturating_duration_since(now);
-        if hold >= left || hold > operation.longest_server_wait {
-            return Err(self.give_up(now, Error::held(), Class::Transient, StopReason::WaitTooLong, Some(hold)));
-        }
-        let trail = self.trail.get_or_insert_default();
-        let (before, held) = match trail.attempts.last_mut() {
-            Some(last) => (&mut last.wait, Some(&mut last.held)),
-            None => (&mut trail.first_held, None),
+        let waited = match self.trail.as_ref().map(|trail| (trail.attempts.last(), trail.first_held)) {
+            Some((Some(last), _)) => last.wait,
+            Some((None, first_held)) => first_held,
+            None => None,
         };
-        let waited = before.unwrap_or_default();
-        let wait = operation.release(waited, hold, left, &mut operation.dice());
-        *before = Some(waited + wait);
-        if let Some(held) = held {
-            *held = true;
+        let waited = waited.unwrap_or_default();
+        let (first, now) = (self.attempt == 0, LazyCell::new(Instant::now));
+        let left = |now| self.deadline().saturating_duration_since(now);
+        let wait = match decide::held(&operation, first, waited, || *now, left) {
+            Held::No => return Ok(None),
+            Held::TooLong(hold) => {
+                let (class, reason) = (Class::Transient, StopReason::WaitTooLong);
+                return Err(self.give_up(*now, Error::held(), class, reason, Some(hold)));
+            }
+            Held::For(wait) => wait,
+        };
+        let trail = self.trail.get_or_insert_default();
+        match trail.attempts.last_mut() {
+            Some(last) => (last.wait, last.held) = (Some(waited + wait), true),
+            None => trail.first_held = Some(waited + wait),
         }
-        Ok(Some(later(now, wait)))
+        Ok(Some(later(*now, wait)))
     }
 
     pub(crate) fn about(&self) -> About<'_> {

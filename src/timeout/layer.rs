@@ -41,6 +41,8 @@ use super::Timeout;
 #[derive(Clone, Debug)]
 pub struct TimeoutLayer<Limits = SomeLimit> {
     limits: Limited,
+    #[cfg(feature = "contract")]
+    contract: Option<crate::contract::Contract>,
     state: PhantomData<fn() -> Limits>,
 }
 
@@ -62,7 +64,33 @@ pub(super) struct Limited {
 impl TimeoutLayer<NoLimit> {
     /// Begins a layer; name at least one limit.
     pub const fn new() -> Self {
-        TimeoutLayer { limits: Limited { head: None, total: None, body_idle: None }, state: PhantomData }
+        TimeoutLayer {
+            limits: Limited { head: None, total: None, body_idle: None },
+            #[cfg(feature = "contract")]
+            contract: None,
+            state: PhantomData,
+        }
+    }
+}
+
+#[cfg(feature = "contract")]
+impl TimeoutLayer {
+    /// By a contract: for each request, its operation's `timeouts.total` up to the response head, and its
+    /// `timeouts.body_idle` between two frames of the body, where that is said. For paths without a retry layer, and
+    /// above one for the bodies; a limit that is named beside it holds for every request instead of the contract's.
+    ///
+    /// ```
+    /// # fn stack(contract: redial::contract::Contract) {
+    /// use redial::{RetryLayer, TimeoutLayer};
+    ///
+    /// let layers = tower::ServiceBuilder::new()
+    ///     .layer(TimeoutLayer::of(&contract))
+    ///     .layer(RetryLayer::new(contract));
+    /// # }
+    /// ```
+    pub fn of(contract: &crate::contract::Contract) -> Self {
+        let none = TimeoutLayer::new();
+        TimeoutLayer { limits: none.limits, contract: Some(contract.clone()), state: PhantomData }
     }
 }
 
@@ -74,7 +102,12 @@ impl Default for TimeoutLayer<NoLimit> {
 
 impl<Limits> TimeoutLayer<Limits> {
     fn with(self, limits: Limited) -> TimeoutLayer {
-        TimeoutLayer { limits, state: PhantomData }
+        TimeoutLayer {
+            limits,
+            #[cfg(feature = "contract")]
+            contract: self.contract,
+            state: PhantomData,
+        }
     }
 
     /// From the call to its response head, attempts and waits of a retry layer inside included. Default: unlimited.
@@ -103,6 +136,11 @@ impl<S> Layer<S> for TimeoutLayer {
     type Service = Timeout<S>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Timeout::new(inner, self.limits)
+        Timeout::new(
+            inner,
+            self.limits,
+            #[cfg(feature = "contract")]
+            self.contract.clone(),
+        )
     }
 }

@@ -1,0 +1,290 @@
+//! The rules that a policy could be built against, but a contract has to keep; and what is allowed, but probably not
+//! meant.
+
+use super::{
+    duration::shown,
+    locate::named,
+    lower::Lowered,
+    names::Where,
+    overlap,
+    place::{At, Level},
+    problem::{Kind, Problem, Severity},
+    resolve::{Operation, Provider, Resolved},
+    settings::{BodyTest, Elsewhere, Failures},
+};
+
+/// The rules.
+pub(super) fn rules(resolved: &Resolved, problems: &mut Vec<Problem>) {
+    for provider in &resolved.providers {
+        let mut found = Vec::new();
+        source(provider, &mut found);
+        problems.extend(found.into_iter().map(|problem| problem.about(&provider.name, "")));
+        for operation in &provider.operations {
+            let mut found = Vec::new();
+            statement(operation, &mut found);
+            contradictions(operation, &mut found);
+            key(operation, &mut found);
+            elsewhere(operation, &mut found);
+            fallback(operation, &mut found);
+            problems.extend(found.into_iter().map(|problem| problem.about(&provider.name, &operation.name)));
+        }
+    }
+}
+
+/// S6: the document has a source, a date and an owner.
+fn source(provider: &Provider, problems: &mut Vec<Problem>) {
+    let place = provider.source.as_ref().map_or(provider.name.place, |source| source.place);
+    let source = provider.source.as_ref().map(|source| &source.value);
+    let missing = [
+        ("url", source.is_none_or(|source| source.url.is_none())),
+        ("reviewed", source.is_none_or(|source| source.reviewed.is_none())),
+        ("owner", source.is_none_or(|source| source.owner.is_none())),
+    ];
+    let missing: Vec<&str> = missing.into_iter().filter_map(|(name, missing)| missing.then_some(name)).collect();
+    if !missing.is_empty() {
+        let message = format!("the contract of `{}` lacks {}", provider.name.value, super::read::listed(&missing));
+        let help = "write `contract = { url = \"https://…\", reviewed = 2026-11-30, owner = \"team\" }`";
+        problems.push(
+            Problem::owed("S6", place, message)
+                .label("documented where, when, by whom?")
+                .missing(missing)
+                .missing(["contract"])
+                .help(help),
+        );
+    }
+    if let Some(url) = source.and_then(|source| source.url.as_ref()) {
+        let authority = url.split_once("//").map_or("", |(_, rest)| rest).split(['/', '?', '#']).next().unwrap_or("");
+        if authority.contains('@') {
+            let problem = Problem::owed("S6", url.place, "the contract's `url` has a user or a password in it");
+            problems.push(
+                problem.label("a secret?").help("leave it out: this file is read by many, and change the password"),
+            );
+        }
+    }
+}
+
+/// S7: a statement is about one operation.
+fn statement(operation: &Operation, problems: &mut Vec<Problem>) {
+    let stated = operation.settings.idempotent.as_ref().and_then(|idempotent| idempotent.stated.as_ref());
+    if let Some(stated) = stated.filter(|stated| matches!(stated.place.level, Level::Provider | Level::Defaults)) {
+        let problem =
+            Problem::owed("S7", stated.place, "one statement cannot say of every operation that a repeat is safe");
+        problems.push(problem.label("for which one?").help("state it for each operation that it is true of"));
+    }
+}
+
+/// S5: what passes is not final, and what is final does not pass.
+fn contradictions(operation: &Operation, problems: &mut Vec<Problem>) {
+    let settings = &operation.settings;
+    if let (Some(transient), Some(business)) = (&settings.transient, &settings.business) {
+        let (Failures { status, faults, grpc }, other) = (&business.value, &transient.value);
+        both(status, &other.status, |status| status.0.to_string(), problems);
+        both(faults, &other.faults, |fault| fault.as_str().to_owned(), problems);
+        both(grpc, &other.grpc, |code| code.as_str().to_owned(), problems);
+    }
+    for answer in settings.answer.iter().flat_map(|answers| &answers.value) {
+        let body = answer.when.as_ref().and_then(|when| when.body.as_ref());
+        let statuses = answer.when.as_ref().and_then(|when| when.status.as_ref());
+        let success = statuses.into_iter().flat_map(|statuses| statuses.iter()).find(|status| status.value.0 < 400);
+        if let (Some(At { value: BodyTest { .. }, place }), Some(success)) = (body, success) {
+            let message = format!("the body of a {} is not looked into", success.value.0);
+            let problem = Problem::owed("S6", success.place, message).label("not an error");
+            problems.push(
+                problem.other(*place, "looked into").help("only error answers are: leave out the status, or the body"),
+            );
+        }
+    }
+}
+
+type List<T> = Option<At<Vec<At<T>>>>;
+
+fn both<T: PartialEq>(
+    business: &List<T>,
+    transient: &List<T>,
+    text: impl Fn(&T) -> String,
+    problems: &mut Vec<Problem>,
+) {
+    let (Some(business), Some(transient)) = (business, transient) else { return };
+    for one in &business.value {
+        if let Some(other) = transient.value.iter().find(|other| other.value == one.value) {
+            let message = format!("{} is listed as business and as transient", text(&one.value));
+            let problem = Problem::owed("S5", one.place, message).label("final here");
+            problems.push(problem.other(other.place, "passes here").help("leave it out of one of the lists"));
+        }
+    }
+}
+
+/// S7: a key that the operation relies on is declared, and lives as long as the call.
+fn key(operation: &Operation, problems: &mut Vec<Problem>) {
+    let settings = &operation.settings;
+    let relied_on = settings.idempotent.as_ref().and_then(|idempotent| idempotent.key.as_ref()).filter(|key| key.value);
+    if let (Some(relied_on), None) = (relied_on, &settings.key) {
+        let problem =
+            Problem::owed("S7", relied_on.place, format!("{} relies on a key that is not declared", named(operation)));
+        problems.push(
+            problem.label("which header?").help("write `key = { header = \"Idempotency-Key\", valid_for = \"24h\" }`"),
+        );
+    }
+    let valid_for = settings.key.as_ref().and_then(|key| key.valid_for.as_ref());
+    let total = settings.timeouts.as_ref().and_then(|timeouts| timeouts.total.as_ref());
+    if let (Some(valid_for), Some(total)) = (valid_for, total) {
+        if valid_for.value < total.value {
+            let message = format!(
+                "the key is valid for {}, and a call may take {}",
+                shown(valid_for.value.0),
+                shown(total.value.0)
+            );
+            let problem = Problem::owed("S7", valid_for.place, message).label("too short");
+            problems.push(
+                problem.other(total.place, "the call").help("shorten `total`: past its time a key recognises nothing"),
+            );
+        }
+    }
+}
+
+/// S13: what else retries says how often.
+fn elsewhere(operation: &Operation, problems: &mut Vec<Problem>) {
+    for other in operation.settings.elsewhere.iter().flat_map(|list| &list.value) {
+        let Elsewhere { place, by, attempts } = &other.value;
+        if place.is_none() || by.is_none() || attempts.as_ref().is_none_or(|attempts| attempts.value == 0) {
+            let problem = Problem::owed("S13", other.place, "what else retries is not said in full");
+            let help =
+                "write `{ where = \"sdk\", by = \"octocrab\", attempts = 3 }`; 1 attempt says that it is switched off";
+            problems.push(problem.label("where, by what, and how many attempts?").help(help));
+        }
+    }
+}
+
+/// S19: what instead.
+fn fallback(operation: &Operation, problems: &mut Vec<Problem>) {
+    if operation.settings.fallback.is_none() {
+        let message = format!("it is not said what happens instead when {} has failed", named(operation));
+        let problem =
+            Problem::owed("S19", operation.name.place, message).label("`fallback` is missing").missing(["fallback"]);
+        problems.push(problem.help("write `fallback = \"…\"`, or `fallback = \"none\"` where there is nothing"));
+    }
+}
+
+/// What else retries on the path, and how many requests one call may become.
+pub(crate) fn worst_case(operation: &Operation, attempts: u32) -> u64 {
+    let others = operation.settings.elsewhere.iter().flat_map(|list| &list.value);
+    let others = others.filter_map(|other| other.attempts.as_ref()).map(|attempts| u64::from(attempts.value.max(1)));
+    others.fold(u64::from(attempts), u64::saturating_mul)
+}
+
+/// What is allowed, but probably not meant. Nothing here depends on the day: a program must not fail, nor speak up, for
+/// a date that has passed.
+pub(super) fn warnings(resolved: &Resolved, lowered: Option<&Lowered>, problems: &mut Vec<Problem>) {
+    for (at, provider) in resolved.providers.iter().enumerate() {
+        for (number, operation) in provider.operations.iter().enumerate() {
+            let mut found = Vec::new();
+            undeclared(operation, &mut found);
+            if let Some(policy) = lowered.and_then(|lowered| lowered.policies.get(at)?.get(number)?.as_ref()) {
+                multiplied(operation, policy.max_attempts(), &mut found);
+                for warning in policy.warnings() {
+                    let place =
+                        operation.settings.backoff.as_ref().map_or(operation.name.place, |backoff| backoff.place);
+                    let problem = Problem::warning("S8", place, format!("{}: {warning}", named(operation)));
+                    let total = operation.settings.timeouts.as_ref().and_then(|timeouts| timeouts.total.as_ref());
+                    let problem =
+                        problem.label("these waits").help("shorten the waits, make fewer attempts, or raise `total`");
+                    found.push(match total {
+                        Some(total) => problem.other(total.place, "this total"),
+                        None => problem,
+                    });
+                }
+            }
+            problems.extend(found.into_iter().map(|problem| problem.about(&provider.name, &operation.name)));
+        }
+        overlap::warn(provider, problems);
+    }
+}
+
+fn undeclared(operation: &Operation, problems: &mut Vec<Problem>) {
+    if operation.settings.elsewhere.is_none() && operation.settings.never.is_none() {
+        let message = format!("it is not said whether anything else retries {}", named(operation));
+        let problem = Problem::warning("S13", operation.name.place, message)
+            .label("`elsewhere` is missing")
+            .missing(["elsewhere"]);
+        let help = "write `elsewhere = []` where nothing does, or `elsewhere = [{ where = \"sdk\", by = \"…\", attempts = 3 }]`";
+        problems.push(problem.help(help));
+    }
+}
+
+fn multiplied(operation: &Operation, attempts: u32, problems: &mut Vec<Problem>) {
+    let worst = worst_case(operation, attempts);
+    let Some(elsewhere) = operation.settings.elsewhere.as_ref() else { return };
+    if attempts < 2 || worst == u64::from(attempts) {
+        return;
+    }
+    let others =
+        elsewhere.value.iter().filter(|other| other.attempts.as_ref().is_some_and(|attempts| attempts.value > 1));
+    let others = others.map(|other| {
+        let Elsewhere { place, by, attempts } = &other.value;
+        let place = place.as_deref().copied().unwrap_or(Where::Sdk).as_str();
+        let by = by.as_ref().map_or(place, |by| by.value.as_str());
+        format!(" × {} by {by}", attempts.as_ref().map_or(1, |attempts| attempts.value))
+    });
+    let factors: String = others.collect();
+    let message = format!("one call of {} may be {worst} requests: {attempts} attempts{factors}", named(operation));
+    let problem = Problem::warning("S13", elsewhere.place, message).label("they multiply");
+    problems.push(problem.help("switch all retries off but one: there is one retry to a path"));
+}
+
+/// Takes away what is waived, until whenever. A waiver that is not whole is a problem; one for what cannot be built
+/// waives nothing.
+pub(super) fn waive(resolved: &Resolved, problems: &mut Vec<Problem>) {
+    for waiver in &resolved.waivers {
+        let (Some(rule), Some(_), Some(_)) = (&waiver.rule, &waiver.reason, &waiver.until) else {
+            let problem = Problem::unreadable(waiver.place, "a waiver names its rule, its reason and its last day");
+            let help = "write `rule = \"S6\"`, `reason = \"…\"` and `until = 2027-01-31`";
+            problems.push(problem.label("not whole").help(help));
+            continue;
+        };
+        let same =
+            |wanted: &Option<At<String>>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted.value == found);
+        let before = problems.len();
+        problems.retain(|problem| {
+            let waived = problem.kind == Kind::Owed
+                && problem.rule == Some(rule.value.as_str())
+                && same(&waiver.provider, &problem.about.provider)
+                && same(&waiver.operation, &problem.about.operation);
+            !waived
+        });
+        if problems.len() == before {
+            let problem = Problem::warning("S18", waiver.place, "the waiver waives nothing").label("not needed");
+            problems.push(problem.help("leave it out: its rule is kept, or is one that cannot be waived"));
+        }
+    }
+}
+
+/// What depends on the day: reviews that grow old, waivers that end.
+pub(crate) fn dates(resolved: &Resolved, today: jiff::civil::Date, max_age_days: i32) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let days_since = |day: jiff::civil::Date| day.until(today).map_or(0, |span| span.get_days());
+    for provider in &resolved.providers {
+        let reviewed = provider.source.as_ref().and_then(|source| source.reviewed.as_ref());
+        let Some(reviewed) = reviewed else { continue };
+        let age = days_since(reviewed.value.0);
+        let problem = if age > max_age_days {
+            let message = format!("the contract of `{}` was last reviewed {age} days ago", provider.name.value);
+            let help = format!("read its source again and set `reviewed`: at most {max_age_days} days may pass");
+            Problem::warning("S6", reviewed.place, message).label("too old").help(help)
+        } else if age < 0 {
+            let message = format!("the review of `{}` is in the future", provider.name.value);
+            Problem::warning("S6", reviewed.place, message).label("not yet").help("set the day of the last review")
+        } else {
+            continue;
+        };
+        problems.push(problem.about(&provider.name, ""));
+    }
+    for waiver in &resolved.waivers {
+        if let Some(until) = waiver.until.as_ref().filter(|until| until.value.0 < today) {
+            let rule = waiver.rule.as_ref().map_or("", |rule| rule.value.as_str());
+            let message = format!("the waiver of {rule} ended on {}", until.value.0);
+            let problem = Problem { severity: Severity::Error, ..Problem::warning("S18", until.place, message) };
+            problems.push(problem.label("over").help("keep the rule now, or give the waiver a new day and its reason"));
+        }
+    }
+    problems
+}

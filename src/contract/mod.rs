@@ -1,0 +1,222 @@
+//! Provider contracts: the document that the program runs.
+//!
+//! One TOML file says of a provider which failures pass, which never do, which requests may be repeated and why, how
+//! long all of it may take, and where that is documented (S6, S18). People read it, `redial check` holds it against the
+//! standard, and the program runs it: a [`Contract`] is a [`Policy`].
+//!
+//! ```
+//! use redial::{RetryLayer, contract::Contract};
+//!
+//! let contract = Contract::parse("shop.toml", r#"
+//!     format = 1
+//!
+//!     [provider.shop]
+//!     hosts     = ["api.shop.example"]
+//!     contract  = { url = "https://shop.example/docs", reviewed = 2026-11-30, owner = "platform" }
+//!     timeouts  = { attempt = "2s", total = "10s" }
+//!     attempts  = 3
+//!     backoff   = { initial = "500ms", multiplier = 2.0, max = "5s" }
+//!     transient = { status = [502, 503, 504], faults = ["connect", "reset", "timeout"] }
+//!     elsewhere = []
+//!     fallback  = "none"
+//!
+//!     [[provider.shop.operation]]
+//!     name  = "orders.create"
+//!     match = "POST /orders"
+//!     never = "the order system has no idempotency key yet"
+//! "#)?;
+//! let layer = RetryLayer::new(contract);
+//! # Ok::<(), redial::contract::ContractError>(())
+//! ```
+//!
+//! # What inherits from what
+//!
+//! An operation inherits what it does not say from its provider, and that from its file's `[defaults]`. Tables
+//! (`timeouts`, `backoff`, `transient`, `business`, `server`, `key`, `idempotent`) inherit key by key; lists, `budget` and all else
+//! replace. Rules on answers are joined: the operation's are tried first, then its provider's, then its file's. An
+//! `[env.NAME]`, which the program chooses by name ([`ContractBuilder::env`]), stands over each of the three at its level.
+//!
+//! # Which requests
+//!
+//! The host chooses the provider. Of its operations, the most specific one that matches wins, as in [`Routes`]; the provider's
+//! own settings hold for what none matches, unless it says `others = "once"`. A request to any other host is sent once.
+
+mod answers;
+#[cfg(feature = "cli")]
+pub(crate) mod ask;
+mod budgets;
+pub(crate) mod check;
+#[cfg(feature = "cli")]
+pub(crate) mod checklist;
+pub(crate) mod duration;
+pub(crate) mod error;
+pub(crate) mod load;
+mod locate;
+mod lower;
+mod mask;
+pub(crate) mod model;
+pub(crate) mod names;
+mod overlap;
+pub(crate) mod place;
+pub(crate) mod problem;
+pub(crate) mod read;
+pub(crate) mod resolve;
+pub(crate) mod routing;
+#[cfg(feature = "cli")]
+pub(crate) mod rules;
+pub(crate) mod scalar;
+#[cfg(feature = "cli")]
+mod schema;
+pub(crate) mod settings;
+pub(crate) mod table;
+mod watch;
+
+use std::{collections::HashMap, fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+
+use crate::{Outcome, Plan, Policy, RequestHead, Routes, StandardPolicy, Verdict};
+
+pub(crate) use budgets::Groups;
+use lower::Lowered;
+use place::Sources;
+use problem::Problem;
+use resolve::Resolved;
+
+pub use error::ContractError;
+pub use load::ContractBuilder;
+pub use problem::{Finding, Severity};
+
+/// A contract that was read, checked and built: a [`Policy`] for every provider that it speaks of.
+///
+/// Cheap to clone. Clones are one contract: what is read anew for one is in force for all.
+#[derive(Clone)]
+pub struct Contract {
+    loaded: Arc<ArcSwap<Loaded>>,
+    /// What it was loaded from.
+    origin: Arc<ContractBuilder>,
+}
+
+/// What is in force.
+pub(crate) struct Loaded {
+    pub(crate) sources: Arc<Sources>,
+    pub(crate) resolved: Resolved,
+    /// By provider and operation, as in `resolved`.
+    policies: Vec<Vec<Option<StandardPolicy>>>,
+    routes: Routes,
+    groups: Groups,
+    /// By the names of provider and operation.
+    body_idle: HashMap<String, HashMap<String, Duration>>,
+    warnings: Vec<Finding>,
+}
+
+impl Contract {
+    /// Begins one that is made of more than files.
+    pub fn builder() -> ContractBuilder {
+        ContractBuilder::default()
+    }
+
+    /// Reads these files, and of folders every `*.toml` in them, and joins them.
+    ///
+    /// # Errors
+    ///
+    /// [`ContractError`], with every problem of every file.
+    pub fn load<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Result<Self, ContractError> {
+        paths.into_iter().fold(Self::builder(), |builder, path| builder.path(path)).load()
+    }
+
+    /// Reads a text, such as one from `include_str!`. `name` is what errors call it.
+    ///
+    /// # Errors
+    ///
+    /// [`ContractError`], with every problem in it.
+    pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Result<Self, ContractError> {
+        Self::builder().text(name, text).load()
+    }
+
+    fn of(loaded: Loaded, origin: ContractBuilder) -> Self {
+        Contract { loaded: Arc::new(ArcSwap::from_pointee(loaded)), origin: Arc::new(origin) }
+    }
+
+    /// What is allowed, but probably not meant.
+    pub fn warnings(&self) -> Vec<Finding> {
+        self.loaded.load().warnings.clone()
+    }
+
+    /// The policy of one operation, for code that does not go by requests; `any` stands for what no operation matches.
+    pub fn policy(&self, provider: &str, operation: &str) -> Option<StandardPolicy> {
+        let loaded = self.loaded.load();
+        let (at, provider) =
+            loaded.resolved.providers.iter().enumerate().find(|(_, found)| found.name.value == provider)?;
+        let operation = provider.operations.iter().position(|found| found.name.value == operation)?;
+        loaded.policies.get(at)?.get(operation)?.clone()
+    }
+
+    /// How long one connection to this provider may take, where its contract says so. It is for whoever makes connections:
+    /// hyper-util's `HttpConnector::set_connect_timeout`, say.
+    pub fn connect_timeout(&self, provider: &str) -> Option<Duration> {
+        let loaded = self.loaded.load();
+        let provider = loaded.resolved.providers.iter().find(|found| found.name.value == provider)?;
+        Some(provider.settings.timeouts.as_ref()?.connect.as_ref()?.value.0)
+    }
+
+    /// How long a request may take to its response head, and how long its body may be silent.
+    pub(crate) fn limits(&self, head: &RequestHead<'_>) -> (Duration, Option<Duration>) {
+        let loaded = self.loaded.load();
+        let policy = loaded.routes.look_up(head);
+        let idle = loaded.body_idle.get(policy.provider()).and_then(|idle| idle.get(policy.operation()));
+        (policy.shared().timeouts.total, idle.copied())
+    }
+
+    /// How many requests went to a host that no provider has, since this was last read.
+    pub fn unmatched(&self) -> u64 {
+        self.loaded.load().routes.unmatched()
+    }
+}
+
+impl Loaded {
+    fn new(sources: &Arc<Sources>, resolved: Resolved, lowered: Lowered, problems: &[Problem]) -> Self {
+        let warnings = problems.iter().filter(|problem| !problem.is_error());
+        let warnings = warnings.map(|problem| Finding::new(problem.clone(), sources)).collect();
+        let Lowered { routes, policies, groups } = lowered;
+        let body_idle = resolved.providers.iter().map(|provider| {
+            let stated = provider.operations.iter().filter_map(|operation| {
+                let idle = operation.settings.timeouts.as_ref()?.body_idle.as_ref()?.value.0;
+                Some((operation.name.value.clone(), idle))
+            });
+            (provider.name.value.clone(), stated.collect())
+        });
+        let body_idle = body_idle.collect();
+        Loaded { sources: Arc::clone(sources), resolved, policies, routes, groups, body_idle, warnings }
+    }
+
+    /// The policy of an operation, by its place in `resolved`.
+    #[cfg(feature = "cli")]
+    pub(crate) fn policy(&self, provider: usize, operation: usize) -> Option<&StandardPolicy> {
+        self.policies.get(provider)?.get(operation)?.as_ref()
+    }
+
+    #[cfg(feature = "cli")]
+    pub(crate) fn routes(&self) -> &Routes {
+        &self.routes
+    }
+}
+
+impl Policy for Contract {
+    fn plan(&self, head: &RequestHead<'_>) -> Plan {
+        self.loaded.load().routes.plan(head)
+    }
+
+    fn judge(&self, plan: &Plan, outcome: &Outcome<'_>) -> Verdict {
+        // By the plan's own operation: a call ends by the contract that it began with.
+        plan.operation.judge(plan, outcome)
+    }
+}
+
+impl fmt::Debug for Contract {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let loaded = self.loaded.load();
+        let providers = loaded.resolved.providers.iter().map(|provider| provider.name.value.as_str());
+        f.debug_struct("Contract").field("providers", &providers.collect::<Vec<_>>()).finish_non_exhaustive()
+    }
+}
