@@ -6,4 +6,5 @@ mod design;
 mod inherit;
 mod input;
 mod mistakes;
+mod schema;
 mod support;
