@@ -3,6 +3,7 @@
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
     ops::Deref,
+    sync::Arc,
 };
 
 use super::mask;
@@ -21,7 +22,7 @@ pub(crate) struct Source {
     /// The path as it was given, or a name such as `preset github`.
     pub(crate) name: String,
     /// What may be shown of it: of the same length as the file, byte for byte, without secrets.
-    pub(crate) shown: String,
+    pub(crate) shown: Arc<str>,
     /// Where each line begins.
     lines: Vec<usize>,
 }
@@ -94,7 +95,7 @@ pub(crate) struct LineColumn {
 impl Sources {
     /// Adds a file, and says by which number its places name it.
     pub(crate) fn add(&mut self, name: String, text: &str) -> u16 {
-        let shown = mask::masked(text);
+        let shown = mask::masked(text).into();
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         (&name, text).hash(&mut self.hasher);
         self.files.push(Source { name, shown, lines });

@@ -130,14 +130,14 @@ pub struct Finding {
     problem: Problem,
     sources: Arc<Sources>,
     /// miette asks for something that lives as long as the finding.
-    source: NamedSource<String>,
+    source: NamedSource<Arc<str>>,
 }
 
 impl Finding {
     pub(crate) fn new(problem: Problem, sources: &Arc<Sources>) -> Self {
         let (name, shown) = match sources.get(problem.place.file) {
-            Some(source) => (source.name.clone(), source.shown.clone()),
-            None => (String::new(), String::new()),
+            Some(source) => (source.name.clone(), Arc::clone(&source.shown)),
+            None => (String::new(), Arc::from("")),
         };
         Finding { problem, sources: Arc::clone(sources), source: NamedSource::new(name, shown).with_language("TOML") }
     }

@@ -25,6 +25,8 @@ pub const TARGETS: &[Target] = &[
     ("path_patterns", path_patterns),
     ("request_options", request_options),
     ("resumed_ranges", resumed_ranges),
+    #[cfg(feature = "contract")]
+    ("contracts", contracts),
 ];
 
 const UNITS: [Unit; 8] = [
@@ -200,6 +202,31 @@ impl Body for Part {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.length)
+    }
+}
+
+/// Contracts: whatever is written, it is refused with its places within the text, or it is a policy that plans.
+#[cfg(feature = "contract")]
+pub fn contracts(data: &[u8]) {
+    use redial::contract::Contract;
+
+    let text = String::from_utf8_lossy(&data[..data.len().min(16 * 1024)]);
+    let lines = text.split('\n').count();
+    match Contract::parse("fuzzed", text.as_ref()) {
+        Err(refused) => {
+            assert!(!refused.findings().is_empty());
+            for finding in refused.findings() {
+                assert!((1..=lines).contains(&finding.line()) && finding.column() >= 1, "{finding:?}");
+            }
+            assert!(!refused.to_string().is_empty());
+        }
+        Ok(contract) => {
+            for uri in ["https://api.shop.example/orders/7", "/", "http://other/"] {
+                let request = Request::get(uri).body(()).expect("a request");
+                let plan = contract.plan(&RequestHead::of(&request));
+                assert!((1..10).contains(&plan.max_attempts()) && plan.timeouts().total <= Duration::from_secs(86_400));
+            }
+        }
     }
 }
 
