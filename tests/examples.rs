@@ -182,19 +182,6 @@ const EXAMPLES: &[Example] = &[
     ),
 ];
 
-/// Examples that need a feature.
-const FEATURES: &[(&str, &str)] = &[
-    ("attempt_spans", "testing"),
-    ("grpc", "grpc"),
-    ("hyper_one_call", "hyper-rustls,testing"),
-    ("outage", "metrics"),
-    ("prometheus", "metrics"),
-    ("reqwest_client", "reqwest,testing"),
-    ("reqwest_middleware", "reqwest-middleware,testing"),
-    ("testing_kit", "testing"),
-    ("tower_retry", "tower-retry,testing"),
-];
-
 #[test]
 fn every_example_runs_and_shows_its_point() {
     for name in names() {
@@ -233,11 +220,11 @@ fn names() -> Vec<String> {
 }
 
 fn run(name: &str, arguments: &[&str]) -> Output {
-    let features = FEATURES.iter().find(|(listed, _)| *listed == name).map_or("", |(_, features)| features);
     let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
     Command::new(cargo)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(["run", "--quiet", "--features", features, "--example", name, "--"])
+        // All of them, as the test command has them: nothing is built twice.
+        .args(["run", "--quiet", "--all-features", "--example", name, "--"])
         .args(arguments)
         .output()
         .expect("cargo")
