@@ -8,7 +8,8 @@ use tokio::time::Instant;
 ///
 /// A [`RetryLayer`](crate::RetryLayer) never sends, waits or listens past it, whatever its policy allows. A
 /// [`TimeoutLayer`](crate::TimeoutLayer) waits for a response head no longer than it says, and puts its own in where
-/// no earlier one is there already. Put one in by hand to hand down what is left of your own caller's time.
+/// no earlier one is there already. Put one in by hand to hand down what is left of your own caller's time; an
+/// [`InboundLayer`](crate::layers::InboundLayer) does that for all calls ([`OutboundHints`](crate::OutboundHints)).
 ///
 /// ```
 /// use redial::Deadline;

@@ -9,6 +9,7 @@ use std::{
 use crate::{
     BoxError,
     fault::{Fault, FaultKind, Links, peek},
+    layers::NotResumed,
     policy::{Plan, StopReason},
     redact::Redacted,
     retry::{BodyFailed, CallReport},
@@ -43,6 +44,10 @@ enum Kind {
     NotReady,
     /// The last attempt failed.
     Failed,
+    /// The last attempt of a block of code failed.
+    Block,
+    /// An attempt failed below a layer that stands within the attempt: what lies beneath says what happened.
+    Attempt,
     /// The total of a retry layer.
     Total(Duration),
     /// An outer deadline.
@@ -55,8 +60,23 @@ enum Kind {
     Stacked,
     /// The provider asked to be left alone for longer than the deadline allows; nothing was sent.
     Held,
+    /// An answer of gRPC that failed.
+    #[cfg(feature = "grpc")]
+    Answered(crate::policy::GrpcCode),
     /// The body said that it can be sent again, and then could not be.
     Unrepeatable,
+}
+
+impl Kind {
+    /// The others are a reason themselves.
+    const fn names_its_stop(self) -> bool {
+        match self {
+            Kind::Failed | Kind::Block => true,
+            #[cfg(feature = "grpc")]
+            Kind::Answered(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// A limit of a timeout layer.
@@ -97,6 +117,22 @@ impl Error {
         }
     }
 
+    /// The failure of a service below a layer that stands within an attempt. The retry layer above reads the client's
+    /// own error, which may prove more than this one knows.
+    pub(crate) fn of_attempt(source: BoxError) -> Self {
+        match source.downcast::<Error>() {
+            Ok(ours) => *ours,
+            Err(source) => Self::of(Kind::Attempt, Some(source)),
+        }
+    }
+
+    /// The response body failed within the attempt that it was read in: a failure like that of the attempt's head, but
+    /// one that proves nothing.
+    pub(crate) fn of_broken_attempt(source: BoxError) -> Self {
+        let fault = Some(Fault::of_broken_body(&*source));
+        Error(Box::new(Inner { kind: Kind::Body, plan: None, report: None, fault, source: Some(source) }))
+    }
+
     pub(crate) fn body(source: BoxError) -> Self {
         match source.downcast::<Error>() {
             Ok(ours) => *ours,
@@ -123,6 +159,14 @@ impl Error {
         Self::of(Kind::Unrepeatable, None)
     }
 
+    /// The end of a call that was answered with this code.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn answered(code: crate::policy::GrpcCode, report: CallReport) -> Self {
+        let mut error = Self::of(Kind::Answered(code), None);
+        error.0.report = Some(report);
+        error
+    }
+
     pub(crate) fn total(total: Duration) -> Self {
         Self::of(Kind::Total(total), None)
     }
@@ -141,10 +185,21 @@ impl Error {
         }))
     }
 
+    /// `fault`: `None` for an answer.
+    pub(crate) fn block(source: BoxError, fault: Option<Fault>) -> Self {
+        Error(Box::new(Inner { kind: Kind::Block, plan: None, report: None, fault, source: Some(source) }))
+    }
+
     pub(crate) fn with_call(mut self, plan: Plan, report: CallReport) -> Self {
         self.0.plan = Some(plan);
         self.0.report = Some(report);
         self
+    }
+
+    #[cfg(feature = "tower-retry")]
+    pub(crate) fn attach_call(&mut self, plan: Plan, report: CallReport) {
+        self.0.plan = Some(plan);
+        self.0.report = Some(report);
     }
 
     #[cfg(feature = "testing")]
@@ -251,6 +306,16 @@ impl Error {
         self
     }
 
+    /// Whether it only hands on what lies beneath.
+    pub(crate) fn is_of_attempt(&self) -> bool {
+        self.0.kind == Kind::Attempt
+    }
+
+    /// Whether the time of a call is over, and not only that of what the call was waiting for.
+    pub(crate) fn ends_the_call(&self) -> bool {
+        matches!(self.0.kind, Kind::Total(_) | Kind::Deadline | Kind::Limit(Limit::Total(_)))
+    }
+
     fn fault_is(&self, kind: FaultKind) -> bool {
         self.0.fault.is_some_and(|fault| fault.kind() == kind)
     }
@@ -270,13 +335,21 @@ impl fmt::Display for Error {
         }
         match inner.kind {
             Kind::NotReady => f.write_str("the inner service failed to become ready")?,
-            Kind::Failed => f.write_str("the request failed")?,
+            Kind::Failed | Kind::Attempt => f.write_str("the request failed")?,
+            Kind::Block => f.write_str("the block failed")?,
+            #[cfg(feature = "grpc")]
+            Kind::Answered(code) => write!(f, "the call was answered {code}")?,
             Kind::Total(total) => write!(f, "the call's total of {total:?} is over")?,
             Kind::Deadline => f.write_str("the caller's deadline has passed")?,
             Kind::Limit(Limit::Head(time)) => write!(f, "no response head within {time:?}")?,
             Kind::Limit(Limit::Total(time)) => write!(f, "the response did not end within {time:?}")?,
             Kind::Limit(Limit::BodyIdle(time)) => write!(f, "the response body was silent for {time:?}")?,
-            Kind::Body => f.write_str("the response body failed")?,
+            Kind::Body => {
+                f.write_str("the response body failed")?;
+                if let Some(given_up) = self.source().and_then(|source| source.downcast_ref::<NotResumed>()) {
+                    write!(f, ", {given_up}")?;
+                }
+            }
             Kind::Held => {
                 f.write_str("held back: the provider asked to be left alone for longer than the call may take")?
             }
@@ -290,7 +363,7 @@ impl fmt::Display for Error {
                 (1, elapsed) => write!(f, " after 1 attempt in {elapsed:.1?}")?,
                 (attempts, elapsed) => write!(f, " after {attempts} attempts in {elapsed:.1?}")?,
             }
-            if let Some(stop) = report.stop().filter(|_| inner.kind == Kind::Failed) {
+            if let Some(stop) = report.stop().filter(|_| inner.kind.names_its_stop()) {
                 write!(f, " ({})", stop.in_words())?;
             }
         }

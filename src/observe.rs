@@ -13,6 +13,7 @@ use tracing::{Level, event};
 pub(crate) mod meter;
 
 use crate::{
+    fault::Fault,
     policy::{Class, Plan, StopReason, Verdict, operation::Operation},
     redact::{Redacted, Target},
     retry::{AttemptOutcome, AttemptReport, CallReport},
@@ -20,12 +21,12 @@ use crate::{
 
 const TARGET: &str = "redial";
 
-/// The request an event is about.
+/// What an event is about.
 #[derive(Clone, Copy)]
 pub(crate) struct About<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) method: &'a Method,
-    pub(crate) uri: &'a Uri,
+    /// `None`: a block of code.
+    pub(crate) request: Option<(&'a Method, &'a Uri)>,
 }
 
 /// One event about a call, with the fields that all of them have.
@@ -37,8 +38,8 @@ macro_rules! call_event {
             provider = $about.plan.provider(),
             operation = $about.plan.operation(),
             max_attempts = $about.plan.max_attempts(),
-            http.request.method = $about.method.as_str(),
-            url = %Target($about.uri),
+            http.request.method = $about.request.map(|(method, _)| method.as_str()),
+            url = $about.request.map(|(_, uri)| display(Target(uri))),
             $($field)*
             $message
         )
@@ -48,7 +49,7 @@ macro_rules! call_event {
 fn status(outcome: AttemptOutcome) -> Option<u16> {
     match outcome {
         AttemptOutcome::Status(status) => Some(status.as_u16()),
-        AttemptOutcome::Fault(_) => None,
+        AttemptOutcome::Grpc(_) | AttemptOutcome::Fault(_) | AttemptOutcome::Done => None,
     }
 }
 
@@ -146,7 +147,7 @@ pub(crate) fn unclassified(about: About<'_>, attempt: u32, outcome: AttemptOutco
 pub(crate) fn unmatched(plan: &Plan, method: &Method, uri: &Uri) {
     #[cfg(feature = "metrics")]
     meter::unmatched(&plan.operation);
-    let about = About { plan, method, uri };
+    let about = About { plan, request: Some((method, uri)) };
     call_event!(Level::DEBUG, about, { outcome = "unmatched", }, "no route matches: sent once, not repeated");
 }
 
@@ -188,6 +189,22 @@ pub(crate) fn stacked(plan: &Plan) {
         operation = plan.operation(),
         stop = StopReason::Stacked.as_str(),
         "two `RetryLayer`s on one path: this one sends once and applies nothing of its policy; keep one of them"
+    );
+}
+
+/// A download broke, and the rest of it will be asked for.
+pub(crate) fn resuming(uri: &Uri, resume: u32, first: u64, fault: Fault, wait: Duration) {
+    event!(
+        target: TARGET,
+        Level::DEBUG,
+        http.request.method = Method::GET.as_str(),
+        url = %Target(uri),
+        resume,
+        first_byte = first,
+        outcome = "resuming",
+        error.r#type = fault.kind().as_str(),
+        wait_ms = millis(wait),
+        "download broke, the rest will be asked for"
     );
 }
 

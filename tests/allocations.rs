@@ -131,6 +131,22 @@ fn extensions_of_the_caller_cost_their_clone() {
 }
 
 #[test]
+fn a_block_that_succeeds_at_once_allocates_its_statement() {
+    let runtime = runtime();
+    let (unstated, stated) = (policy(), policy());
+    let run = |policy: &StandardPolicy, reason: Option<&'static str>| {
+        let block = redial::retry(policy, |attempt| async move { Ok(attempt.number()) });
+        let block = match reason {
+            Some(reason) => block.idempotent(reason),
+            None => block.as_the_policy_says(),
+        };
+        let counted = measure(|| assert_eq!(runtime.block_on(async { block.await }).ok(), Some(1)));
+        counted.count_total
+    };
+    assert_eq!((run(&unstated, None), run(&stated, Some("it only reads"))), (0, 0));
+}
+
+#[test]
 fn table() {
     let bare = || Memory::new(0, 1);
     let (bare_count, bare_bytes) = one_call(bare);

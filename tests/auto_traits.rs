@@ -78,6 +78,9 @@ type LocalBody = http_body_util::StreamBody<
 
 type Call<F, B = Full<Bytes>> = RetryFuture<Scripted<F>, StandardPolicy, B, Full<Bytes>>;
 
+/// A block of code with a future of this type.
+type Block<F> = redial::block::RetryBlockFuture<fn(redial::Attempt) -> F, F>;
+
 macro_rules! is {
     ($($type:ty: $($bound:ident)+;)+) => {
         $(const _: fn() = || {
@@ -114,6 +117,16 @@ is! {
     redial::Error: Send Sync Unpin;
     CallReport: Send Sync Clone Unpin;
 
+    redial::Failure: Send Sync Unpin;
+    redial::OutboundHints: Send Sync Clone Unpin;
+    redial::layers::InboundLayer: Send Sync Clone;
+    redial::layers::OutboundHeadersLayer: Send Sync Clone;
+    redial::layers::Inbound<Hyper<Full<Bytes>>>: Send Sync Clone;
+    redial::Scoped<Shared>: Send Sync Unpin;
+    redial::Scoped<Sent>: Send;
+    Block<Shared>: Send Sync;
+    Block<Sent>: Send;
+
     // A call: what the inner future is.
     Call<Shared>: Send Sync;
     Call<Sent>: Send;
@@ -135,6 +148,9 @@ is! {
 is_not! {
     Call<Sent>: Sync;
     Call<Local>: Send;
+    redial::Scoped<Local>: Send;
+    Block<Sent>: Sync;
+    Block<Local>: Send;
     TimeoutFuture<Sent>: Sync;
     TimeoutFuture<Local>: Send;
     TimeoutBody<LocalBody>: Send;

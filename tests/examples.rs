@@ -37,7 +37,9 @@ const EXAMPLES: &[Example] = &[
         ],
     ),
     ("fixed_body", &[], &["attempt 1: 9 bytes", "attempt 2: 9 bytes", "200 OK after 2 attempts", "b\"answered 200\""]),
+    ("grpc", &[], &["b\"placed: order 7\" after 3 calls", "InvalidArgument after 1 call"]),
     ("hyper_client", &[], &["200 OK after 3 attempts", "b\"answered 200\""]),
+    ("hyper_one_call", &[], &["200 OK after 3 attempts: b\"an order\""]),
     (
         "layer_order",
         &[],
@@ -91,6 +93,17 @@ const EXAMPLES: &[Example] = &[
         ],
     ),
     (
+        "recover",
+        &[],
+        &[
+            "made at the second attempt: 201 Created, \"answered 201\"",
+            "a topic that is refused: 422 Unprocessable Entity, \"answered 422\"",
+            "a server that is overloaded: AI server unavailable, after 3 attempts; perhaps done: true, cause: false",
+            "a server that is gone: AI server unavailable, after 3 attempts; perhaps done: false, cause: true",
+            "the quiz of the day: 200 OK, \"yesterday's quiz\"",
+        ],
+    ),
+    (
         "request_options",
         &[],
         &[
@@ -100,6 +113,36 @@ const EXAMPLES: &[Example] = &[
             "a POST without evidence: 1 attempts, stopped: no-evidence",
             "a POST with a statement: 3 attempts, stopped: attempts",
         ],
+    ),
+    (
+        "retry_block",
+        &[],
+        &[
+            "attempt 1",
+            "attempt 2",
+            "attempt 3",
+            "answered 200",
+            "attempt 1, with a token",
+            "answered 200, answered 200",
+            "stopped: permanent",
+            "404 after 1 attempt",
+            "stopped: no-evidence",
+        ],
+    ),
+    (
+        "reqwest_client",
+        &[],
+        &[
+            "200 OK after 3 attempts: an order",
+            "  PUT /orders/7, the whole body: true",
+            "  PUT /orders/7, the whole body: true",
+            "  PUT /orders/7, the whole body: true",
+        ],
+    ),
+    (
+        "reqwest_middleware",
+        &[],
+        &["200 OK after 2 attempts: an order", "after 3 attempts: connect true, timeout false"],
     ),
     (
         "routes",
@@ -126,11 +169,31 @@ const EXAMPLES: &[Example] = &[
             "  failed: no-evidence",
         ],
     ),
+    ("tower_retry", &[], &["200 OK after 2 attempts", "each with the whole body: true"]),
+    (
+        "two_services",
+        &[],
+        &[
+            "they know nothing of each other                                 3      9",
+            "InboundLayer, but nobody writes what it reads                   3      9",
+            "OutboundHeadersLayer and InboundLayer: the deadline             3      9",
+            "the same, once_when_caller_retries                              3      5",
+        ],
+    ),
 ];
 
 /// Examples that need a feature.
-const FEATURES: &[(&str, &str)] =
-    &[("attempt_spans", "testing"), ("outage", "metrics"), ("prometheus", "metrics"), ("testing_kit", "testing")];
+const FEATURES: &[(&str, &str)] = &[
+    ("attempt_spans", "testing"),
+    ("grpc", "grpc"),
+    ("hyper_one_call", "hyper-rustls,testing"),
+    ("outage", "metrics"),
+    ("prometheus", "metrics"),
+    ("reqwest_client", "reqwest,testing"),
+    ("reqwest_middleware", "reqwest-middleware,testing"),
+    ("testing_kit", "testing"),
+    ("tower_retry", "tower-retry,testing"),
+];
 
 #[test]
 fn every_example_runs_and_shows_its_point() {

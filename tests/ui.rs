@@ -4,7 +4,7 @@
 //! and a boxed service. On every compiler each case has to fail, and the reason has to be ours wherever people meet
 //! it. What else is printed depends on the compiler and is compared on one version only.
 //!
-//! Record anew: `TRYBUILD=overwrite cargo test --test ui`.
+//! Record anew: `TRYBUILD=overwrite cargo test --all-features --test ui`.
 
 use std::{
     env, fs,
@@ -54,11 +54,14 @@ fn every_case_fails_and_says_why() {
     assert_eq!(names, ["own_body", "two_buffer", "two_decompression", "two_direct", "two_set_header", "two_trace"]);
 }
 
-/// Only the stacks: for a body the compiler lists other bodies, and which there are depends on the enabled features.
+/// Only the stacks: for a body the compiler lists other bodies, and which there are depends on the enabled features. So
+/// does how much of a type's path is printed, such as that of one of several `Client`s: recorded with all features.
 #[test]
 fn messages_are_as_recorded() {
     let version = compiler();
-    if version.starts_with(&format!("{RECORDED_WITH}.")) {
+    if cfg!(not(feature = "reqwest")) {
+        println!("recorded with all features: not compared; the other test reads what is said");
+    } else if version.starts_with(&format!("{RECORDED_WITH}.")) {
         trybuild::TestCases::new().compile_fail("tests/ui/two_*.rs");
     } else {
         println!(

@@ -72,6 +72,7 @@ pub(crate) fn ask(policy: &dyn Policy, request: &Request<()>, supposed: &Suppose
         calm,
         throttled,
         attempt: when.attempt,
+        caller_retries: false,
         upgrade: *request.method() == http::Method::CONNECT || request.headers().contains_key(http::header::UPGRADE),
         replayable: true,
         free_used: false,

@@ -12,6 +12,7 @@
 //!   | hyper-util's client failed to connect | no connection, no request |
 //!   | hyper cancelled it, or had closed the connection before taking it | it never left the queue |
 //!   | the peer reset its stream with `REFUSED_STREAM` | [RFC 9113, 8.7] |
+//!   | tonic's channel failed to connect (feature `grpc`) | no connection, no request |
 //!   | the peer's `GOAWAY` left its stream out ([`Fault::read_attempt`]) | [RFC 9113, 6.8] |
 //!
 //!   A connection that closes or resets after the request was written proves nothing, on a reused connection neither,
@@ -29,6 +30,8 @@
 //! - A verdict of a TLS library other than rustls. A connect failure that shows no cause in the network (an I/O error, a
 //!   timeout, a failed lookup) is permanent, whether it was the scheme, the certificate or a connector's own refusal.
 //! - A stream within a `GOAWAY`'s last id, whose connection then closes: h2 reports a broken pipe, and the reason is lost.
+//! - Which hop failed of redirects that reqwest followed by itself: of its errors only a failed connection is a proof,
+//!   and only while nothing of the request was sent.
 //! - Pointers: through `Arc` and `Box` of a client's error this module looks, through `Rc` or a lock it does not.
 //!
 //! [RFC 9110, 9.2.2]: https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2
@@ -44,6 +47,10 @@ mod tls;
 mod client;
 #[cfg(feature = "hyper")]
 mod connect;
+#[cfg(feature = "grpc")]
+mod grpc;
+#[cfg(feature = "reqwest")]
+mod reqwest;
 #[cfg(feature = "hyper")]
 mod shown;
 #[cfg(feature = "hyper")]
@@ -76,8 +83,7 @@ pub struct Fault {
 impl Fault {
     /// Reads an error and what lies beneath it.
     ///
-    /// Wrappers that this crate does not know (a middleware's error, reqwest's, a buffer's) are looked
-    /// through. At most 32 links are read, so an endless chain ends as [`FaultKind::Unclassified`].
+    /// Wrappers that this crate does not know (a middleware's error, a buffer's) are looked through. At most 32 links are read, so an endless chain ends as [`FaultKind::Unclassified`].
     pub fn read(error: &(dyn Error + 'static)) -> Fault {
         Fault::read_attempt(error, false)
     }
@@ -92,13 +98,7 @@ impl Fault {
     /// proof, and one with a body gets it when it was polled.
     #[doc(hidden)] // its argument is only meaningful to whoever watches the body
     pub fn read_attempt(error: &(dyn Error + 'static), body_polled: bool) -> Fault {
-        let mut links = Links::of(error);
-        while let Some(link) = links.next() {
-            if let Some(fault) = read_link(link, &links, body_polled) {
-                return fault;
-            }
-        }
-        Fault::of(FaultKind::Unclassified)
+        read_links(Links::of(error), body_polled)
     }
 
     /// A fault of this kind, of unknown reach and not permanent: for the tests of a policy.
@@ -160,6 +160,17 @@ impl Fault {
         Fault { kind, unsent: false, ..fault }
     }
 
+    /// What broke a response's body, where it was read as part of the attempt or is asked for again: the kind is that of
+    /// the cause, and no proof survives.
+    pub(crate) fn of_broken_body(error: &(dyn Error + 'static)) -> Fault {
+        // A layer of ours that saw it break knows no more than that.
+        let ours = error.downcast_ref::<crate::Error>().filter(|error| error.is_body());
+        match ours.and_then(Error::source) {
+            Some(cause) => Fault::of_broken_body(cause),
+            None => Fault::read(error).unproved(),
+        }
+    }
+
     /// The caller's own body failed: its error is the caller's, whatever it looks like.
     pub(crate) const fn request_body_failed() -> Fault {
         Fault::of(FaultKind::Body).permanently()
@@ -177,9 +188,19 @@ impl Fault {
     }
 }
 
+/// The first link that says something.
+fn read_links(mut links: Links<'_>, body_polled: bool) -> Fault {
+    while let Some(link) = links.next() {
+        if let Some(fault) = read_link(link, &links, body_polled) {
+            return fault;
+        }
+    }
+    Fault::of(FaultKind::Unclassified)
+}
+
 /// What one link says; `None` where it only wraps what lies beneath.
 fn read_link(link: Link<'_>, beneath: &Links<'_>, body_polled: bool) -> Option<Fault> {
-    if let Some(error) = chain::peek::<crate::Error>(link) {
+    if let Some(error) = chain::peek::<crate::Error>(link).filter(|error| !error.is_of_attempt()) {
         return match error.fault() {
             Some(fault) => Some(Fault { unsent: fault.unsent && !error.is_of_another_call(), ..fault }),
             None => error.is_timeout().then(|| Fault::of(FaultKind::Timeout)),
@@ -187,6 +208,14 @@ fn read_link(link: Link<'_>, beneath: &Links<'_>, body_polled: bool) -> Option<F
     }
     if chain::peek::<BodyFailed>(link).is_some() {
         return Some(Fault::request_body_failed());
+    }
+    #[cfg(feature = "reqwest")]
+    if let Some(reading) = reqwest::read(link, beneath) {
+        return reading;
+    }
+    #[cfg(feature = "grpc")]
+    if let Some(fault) = grpc::read(link, beneath, body_polled) {
+        return Some(fault);
     }
     #[cfg(feature = "hyper")]
     if let Some(reading) = client::read(link, beneath, body_polled) {

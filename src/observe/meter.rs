@@ -141,7 +141,9 @@ fn class_name(class: Class) -> &'static str {
 fn error_type(operation: &Operation, outcome: AttemptOutcome) -> SharedString {
     let status = match outcome {
         AttemptOutcome::Fault(kind) => return kind.as_str().into(),
+        AttemptOutcome::Grpc(code) => return code.as_str().into(),
         AttemptOutcome::Status(status) => status,
+        AttemptOutcome::Done => return "".into(),
     };
     if status.canonical_reason().is_some() || operation.has_listed(status.as_u16()) {
         return status.as_str().to_owned().into();

@@ -9,7 +9,7 @@ use http::StatusCode;
 use tokio::time::Instant;
 
 use super::{
-    Budget, Class, HoldScope, Plan, Reach, StopReason, Verdict,
+    Budget, Class, GrpcCode, HoldScope, Plan, Reach, StopReason, Verdict,
     budget::{Charge, Load, Sent},
     operation::Operation,
 };
@@ -33,20 +33,43 @@ impl Ended {
     /// With an answer of this status, or without one, in this fault.
     pub(crate) fn with(status: Option<StatusCode>, fault: Option<Fault>, verdict: &Verdict) -> Self {
         let transient = verdict.class() == Class::Transient;
-        let reach = match (fault, status) {
-            (Some(fault), _) if fault.is_unsent() => Reach::NotSent,
+        let reach = match fault {
+            Some(fault) if fault.is_unsent() => Reach::NotSent,
             _ if verdict.rejected_because().is_some() => Reach::Rejected,
-            (_, Some(_)) if !transient => Reach::Answered,
+            None if !transient => Reach::Answered,
             _ => Reach::Unknown,
         };
         let calm = fault.is_some_and(|fault| fault.asks_calm());
         Ended {
             reach,
-            served: !transient && status.is_some_and(|status| !status.is_server_error()),
+            served: !transient && fault.is_none() && !status.is_some_and(|status| status.is_server_error()),
             transient,
             throttled: calm || reach == Reach::Rejected || status == Some(StatusCode::TOO_MANY_REQUESTS),
             calm,
         }
+    }
+
+    /// The answer is one of gRPC, and said this code.
+    pub(crate) fn with_code(mut self, code: GrpcCode) -> Self {
+        self.served &= !code.is_of_server();
+        self.throttled |= code == GrpcCode::ResourceExhausted;
+        self
+    }
+
+    /// It was the attempt of a block of code. What an answer says, it says of one request: a block may have done anything
+    /// before.
+    pub(crate) fn of_a_block(mut self) -> Self {
+        if self.reach == Reach::Rejected {
+            self.reach = Reach::Unknown;
+        }
+        self
+    }
+
+    /// The attempt had not its full time: that says nothing about the provider. Callers may wait for next to no time, and
+    /// must not close the budget for others.
+    pub(crate) fn cut_short(mut self) -> Self {
+        self.transient = false;
+        self
     }
 
     /// What a first try that ended so tells the budget.
@@ -77,6 +100,8 @@ pub(crate) struct Situation<'a> {
     pub(crate) throttled: bool,
     /// The attempt that has just ended; the first is 1.
     pub(crate) attempt: u32,
+    /// Whoever is served by this call asks once more already, and that is to be enough.
+    pub(crate) caller_retries: bool,
     /// `CONNECT`, or a request for an upgrade.
     pub(crate) upgrade: bool,
     /// The body can be sent again from its start.
@@ -129,6 +154,9 @@ impl Situation<'_> {
         }
         if self.attempt >= self.plan.max_attempts() {
             return stop(StopReason::Attempts);
+        }
+        if self.caller_retries {
+            return stop(StopReason::CallerRetries);
         }
         if !self.replayable {
             return stop(StopReason::BodyTooLarge);

@@ -14,8 +14,8 @@ use rand::Rng;
 use tokio::time::Instant;
 
 use super::{
-    AnswerRule, Backoff, Budget, Class, Clock, Evidence, Hint, Hold, HoldScope, Outcome, Plan, RequestHead,
-    RequestOptions, Timeouts, Transient, Verdict, WaitHeader, dice::Dice, query, retry_after,
+    AnswerRule, Backoff, Budget, Class, Clock, Elsewhere, Evidence, GrpcCode, Hint, Hold, HoldScope, Outcome, Plan,
+    RequestHead, RequestOptions, Timeouts, Transient, Verdict, WaitHeader, dice::Dice, pushback, query, retry_after,
 };
 use crate::fault::Fault;
 
@@ -29,6 +29,8 @@ pub(crate) struct Operation {
     pub(crate) name: Box<str>,
     pub(crate) timeouts: Timeouts,
     pub(crate) max_attempts: u32,
+    /// What else retries on the path.
+    pub(crate) elsewhere: Vec<Elsewhere>,
     pub(crate) backoff: Backoff,
     pub(crate) budget: Budget,
     pub(crate) hold: Hold,
@@ -39,6 +41,7 @@ pub(crate) struct Operation {
     pub(crate) business: Vec<u16>,
     /// Tried in order, before the lists.
     pub(crate) answers: Vec<AnswerRule>,
+    pub(crate) business_codes: Vec<GrpcCode>,
     pub(crate) key_header: HeaderName,
     /// Whether the provider answers a key that it has answered before with the same answer again (D31).
     pub(crate) key_replays: bool,
@@ -69,11 +72,17 @@ pub(crate) struct Given {
 impl Operation {
     pub(crate) fn plan(self: &Arc<Self>, head: &RequestHead<'_>) -> Plan {
         let (operation, evidence) = (Arc::clone(self), self.evidence(head));
-        let plan = Plan { operation, tighter: None, max_attempts: self.max_attempts, evidence };
+        let plan = Plan { operation, tighter: None, max_attempts: self.max_attempts, evidence, grpc: false };
         match head.extensions().get::<RequestOptions>() {
             Some(options) => options.apply(plan),
             None => plan,
         }
+    }
+
+    /// The plan of a block of code: it has neither method nor headers, so that a statement is its only evidence.
+    pub(crate) fn plan_block(self: &Arc<Self>) -> Plan {
+        let evidence = self.stated.clone().map(Evidence::Stated);
+        Plan { operation: Arc::clone(self), tighter: None, max_attempts: self.max_attempts, evidence, grpc: false }
     }
 
     /// Why repeating this request is safe, if anything says so (S7).
@@ -131,6 +140,9 @@ impl Operation {
         if let Some(verdict) = ruled {
             return verdict;
         }
+        if let Some(code) = outcome.said_code() {
+            return self.judge_code(code, outcome);
+        }
         let code = status.as_u16();
         if self.transient.has_status(code) {
             let verdict = match self.transient.rejected_because(status) {
@@ -139,13 +151,33 @@ impl Operation {
             };
             return verdict;
         }
+        // What stands between client and server knows no codes. Its status stands for one, but the provider's document
+        // does not speak of it: it is never "not processed".
+        let stands_for = outcome.grpc_code();
         match code {
-            0..400 => Verdict::success(),
+            _ if stands_for.is_some_and(|code| self.transient.has_code(code)) => Verdict::transient(),
+            0..400 if stands_for.is_none() => Verdict::success(),
             // The server's word makes an unlisted failure transient, and gives no evidence (D19).
             _ if self.told(outcome) == Some(true) => Verdict::transient(),
             _ if self.business.contains(&code) => Verdict::permanent(),
             _ => Verdict::unclassified(),
         }
+    }
+
+    fn judge_code(&self, code: GrpcCode, outcome: &Outcome<'_>) -> Verdict {
+        if code == GrpcCode::Ok {
+            return Verdict::success();
+        }
+        if self.transient.has_code(code) {
+            return match self.transient.code_rejected_because(code) {
+                Some(documented) => Verdict::rejected(documented),
+                None => Verdict::transient(),
+            };
+        }
+        if self.told(outcome) == Some(true) {
+            return Verdict::transient();
+        }
+        if self.business_codes.contains(&code) { Verdict::permanent() } else { Verdict::unclassified() }
     }
 
     /// What the provider's own "should retry" header says, where the policy names one.
@@ -179,8 +211,10 @@ impl Operation {
         let now = self.clock.now();
         let asked = retry_after::first_wait(&self.wait_headers, headers, now);
         let hint = verdict.hint();
-        let retry = if self.told(outcome) == Some(false) { Some(false) } else { hint.retry };
-        verdict.with_hint(Hint { wait: hint.wait.max(asked), retry })
+        let pushed = if outcome.is_of_grpc() { pushback::read(headers) } else { None }.unwrap_or_default();
+        let no = self.told(outcome) == Some(false) || pushed.retry == Some(false);
+        let retry = if no { Some(false) } else { hint.retry };
+        verdict.with_hint(Hint { wait: hint.wait.max(asked).max(pushed.wait), retry })
     }
 
     /// How long other calls' answers hold this one, before this verdict is added to what holds the others.

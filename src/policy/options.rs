@@ -61,6 +61,11 @@ impl RequestOptions {
         self
     }
 
+    #[cfg(feature = "idempotency-key")]
+    pub(crate) fn states_idempotency(&self) -> bool {
+        self.stated.is_some()
+    }
+
     pub(crate) fn apply(&self, mut plan: Plan) -> Plan {
         if let Some(attempts) = self.attempts {
             plan = plan.at_most_attempts(attempts);

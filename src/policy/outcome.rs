@@ -4,6 +4,7 @@ use std::{borrow::Cow, error::Error as StdError, time::Duration};
 
 use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri};
 
+use super::GrpcCode;
 use crate::fault::Fault;
 
 /// A request's head, as a policy sees it before the first attempt.
@@ -60,6 +61,7 @@ pub struct Outcome<'a> {
     attempt: u32,
     earlier_unknown: bool,
     body: Option<&'a [u8]>,
+    grpc: bool,
 }
 
 enum What<'a> {
@@ -70,7 +72,7 @@ enum What<'a> {
 impl<'a> Outcome<'a> {
     /// An answer to the first attempt. Useful in the tests of a policy.
     pub fn answer(status: StatusCode, headers: &'a HeaderMap) -> Self {
-        Outcome { what: What::Answer(status, headers), attempt: 1, earlier_unknown: false, body: None }
+        Outcome { what: What::Answer(status, headers), attempt: 1, earlier_unknown: false, body: None, grpc: false }
     }
 
     /// A first attempt that failed without an answer. Useful in the tests of a policy.
@@ -79,7 +81,7 @@ impl<'a> Outcome<'a> {
     }
 
     pub(crate) fn failed_as(error: &'a (dyn StdError + 'static), fault: Fault) -> Self {
-        Outcome { what: What::Failed(error, fault), attempt: 1, earlier_unknown: false, body: None }
+        Outcome { what: What::Failed(error, fault), attempt: 1, earlier_unknown: false, body: None, grpc: false }
     }
 
     /// The same outcome of a later attempt. `earlier_unknown`: an earlier attempt of this call may have worked.
@@ -99,6 +101,28 @@ impl<'a> Outcome<'a> {
     /// [`Verdict::look_into_body`]; empty where there is none. May hold secrets: do not log it.
     pub fn body(&self) -> Option<&'a [u8]> {
         self.body
+    }
+
+    /// The same outcome of a call of gRPC: its answer is judged by its code. Where the status came in trailers, the
+    /// headers hold these too.
+    pub fn over_grpc(mut self) -> Self {
+        self.grpc = true;
+        self
+    }
+
+    /// The answer's code, where this is a call of gRPC and the answer has one: by its `grpc-status`, or else by a status
+    /// of HTTP other than 200. `None` where messages come first, and the code after them.
+    pub fn grpc_code(&self) -> Option<GrpcCode> {
+        self.said_code().or_else(|| if self.grpc { GrpcCode::of_http(self.status()?) } else { None })
+    }
+
+    /// What `grpc-status` says, where this is a call of gRPC.
+    pub(crate) fn said_code(&self) -> Option<GrpcCode> {
+        if self.grpc { GrpcCode::said(self.headers()?) } else { None }
+    }
+
+    pub(crate) fn is_of_grpc(&self) -> bool {
+        self.grpc
     }
 
     /// The answer's status, where there is an answer.

@@ -30,6 +30,8 @@ pub struct Plan {
     pub(crate) tighter: Option<Box<Timeouts>>,
     pub(crate) max_attempts: u32,
     pub(crate) evidence: Option<Evidence>,
+    /// Answers are judged by their code, and attempts are told when they end.
+    pub(crate) grpc: bool,
 }
 
 impl Plan {
@@ -92,6 +94,13 @@ impl Plan {
 }
 
 impl Plan {
+    /// For a call of gRPC.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn over_grpc(mut self) -> Self {
+        self.grpc = true;
+        self
+    }
+
     /// What holds for this request whoever planned it: its own options, and evidence only where this request has it,
     /// though a plan that was made for another one says so.
     pub(crate) fn held_to(mut self, head: &RequestHead<'_>) -> Self {

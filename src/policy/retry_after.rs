@@ -158,7 +158,7 @@ fn http_date(value: &[u8]) -> Option<SystemTime> {
 }
 
 /// Without the optional whitespace of RFC 9110, section 5.6.3.
-fn trim(mut value: &[u8]) -> &[u8] {
+pub(crate) fn trim(mut value: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
         value = rest;
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{AnswerRule, operation::Operation};
+use super::{AnswerRule, Backoff, elsewhere::worst_case, operation::Operation};
 
 /// The longest that anything here may take or wait: a day. What takes longer belongs to a job, not to a call.
 pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -21,6 +21,12 @@ pub struct PolicyError {
 impl PolicyError {
     pub(crate) fn new(operation: &Operation, broken: Vec<Broken>) -> Self {
         PolicyError { policy: format!("{} {}", operation.provider, operation.name), broken }
+    }
+
+    /// The rules for a backoff that goes into a layer, and not into a policy.
+    pub(crate) fn check_backoff(layer: &str, backoff: &Backoff) -> Result<(), Self> {
+        let broken = backoff.broken();
+        if broken.is_empty() { Ok(()) } else { Err(PolicyError { policy: layer.to_owned(), broken }) }
     }
 
     /// What is broken, one text a rule.
@@ -71,7 +77,10 @@ pub(crate) fn broken(operation: &Operation, attempts_reason: Option<&str>) -> Ve
     if operation.budget.reason().is_some_and(|reason| reason.trim().is_empty()) {
         broken.push(("S20", "the budget is unlimited for an empty reason: say why, or use `Budget::usual`".to_owned()));
     }
-    broken.extend(attempts(operation.max_attempts, attempts_reason).map(|how| ("S12", how)));
+    let too_many = attempts(operation.max_attempts, attempts_reason);
+    let too_many = too_many.or_else(|| requests(operation, attempts_reason));
+    broken.extend(too_many.map(|how| ("S12", how)));
+    broken.extend(elsewhere(operation).map(|how| ("S13", how)));
     broken.sort_by_key(|(rule, _)| rule.trim_start_matches('S').parse::<u32>().unwrap_or(u32::MAX));
     broken
 }
@@ -106,17 +115,52 @@ fn attempts(attempts: u32, reason: Option<&str>) -> Option<String> {
     }
 }
 
+/// The worst case of the whole path, where something else retries on it.
+fn requests(operation: &Operation, reason: Option<&str>) -> Option<String> {
+    let worst = worst_case(operation.max_attempts, &operation.elsewhere);
+    let how = match worst {
+        _ if worst <= operation.max_attempts => return None,
+        ..=3 => return None,
+        4..=9 if reason.is_some_and(|reason| !reason.trim().is_empty()) => return None,
+        4..=9 => "switch one of them off, or say why with `attempts_because`",
+        10.. => "at most 9: switch one of them off",
+    };
+    Some(format!("{}: {how}", on_the_path(operation, worst)))
+}
+
+/// Which retries multiply to what.
+fn on_the_path(operation: &Operation, worst: u32) -> String {
+    let others = operation.elsewhere.iter().map(|other| format!(" x {other}")).collect::<String>();
+    format!("{worst} requests a call at worst ({} attempts here{others})", operation.max_attempts)
+}
+
+fn elsewhere(operation: &Operation) -> impl Iterator<Item = String> {
+    operation.elsewhere.iter().filter_map(|other| match other {
+        _ if other.by.trim().is_empty() => {
+            Some(format!("a retry elsewhere (in the {}) without a name: say what retries", other.place))
+        }
+        _ if other.attempts == 0 => {
+            Some(format!("0 attempts of the {} `{}`: the first counts, so 1 means switched off", other.place, other.by))
+        }
+        _ => None,
+    })
+}
+
 /// What is allowed, but probably not meant.
 pub(crate) fn warnings(operation: &Operation) -> Vec<String> {
+    let worst = worst_case(operation.max_attempts, &operation.elsewhere);
+    let multiplied = (worst > operation.max_attempts).then(|| on_the_path(operation, worst));
+    never_started(operation).into_iter().chain(multiplied).collect()
+}
+
+fn never_started(operation: &Operation) -> Option<String> {
     let retries = operation.max_attempts - 1;
     let waits: Duration = (0..retries).map(|retry| operation.backoff.shortest(retry)).sum();
     let total = operation.timeouts.total;
-    if retries > 0 && waits >= total {
+    (retries > 0 && waits >= total).then(|| {
         let last = operation.max_attempts;
-        vec![format!(
+        format!(
             "attempt {last} can never start: the waits before it are {waits:?} at the least, the total is {total:?}"
-        )]
-    } else {
-        Vec::new()
-    }
+        )
+    })
 }

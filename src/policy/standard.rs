@@ -5,8 +5,9 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 use http::{HeaderName, Method};
 
 use super::{
-    AnswerRule, Backoff, Budget, Clock, Hold, HoldScope, Outcome, Plan, Policy, PolicyError, RequestHead, Timeouts,
-    Transient, Unit, Verdict, WaitHeader,
+    AnswerRule, Backoff, Budget, Clock, Elsewhere, GrpcCode, Hold, HoldScope, Outcome, Place, Plan, Policy,
+    PolicyError, RequestHead, Timeouts, Transient, Unit, Verdict, WaitHeader,
+    elsewhere::worst_case,
     operation::{Given, JudgeFn, Operation},
     rules,
 };
@@ -59,6 +60,7 @@ impl StandardPolicy {
                 name: "any".into(),
                 timeouts,
                 max_attempts: 3,
+                elsewhere: Vec::new(),
                 backoff: Backoff::default(),
                 budget: Budget::usual(),
                 hold: Hold::new(),
@@ -67,6 +69,7 @@ impl StandardPolicy {
                 transient,
                 business: Vec::new(),
                 answers: Vec::new(),
+                business_codes: Vec::new(),
                 key_header: HeaderName::from_static("idempotency-key"),
                 key_replays: false,
                 preconditions: Vec::new(),
@@ -99,8 +102,28 @@ impl StandardPolicy {
         &self.operation.name
     }
 
+    pub(crate) fn plan_block(&self) -> super::Plan {
+        self.operation.plan_block()
+    }
+
     pub(crate) fn max_attempts(&self) -> u32 {
         self.operation.max_attempts
+    }
+
+    /// How long an attempt and the whole call may take.
+    pub fn timeouts(&self) -> Timeouts {
+        self.operation.timeouts
+    }
+
+    /// What else was said to retry on the path, by [`StandardPolicyBuilder::elsewhere`].
+    pub fn elsewhere(&self) -> &[Elsewhere] {
+        &self.operation.elsewhere
+    }
+
+    /// How many requests one call may come to when everything fails: the attempts, times those of whatever else
+    /// retries on the path. As many as the attempts where nothing else was declared.
+    pub fn worst_case_requests(&self) -> u32 {
+        worst_case(self.operation.max_attempts, &self.operation.elsewhere)
     }
 
     /// The same policy, with what others of its provider have where it was given none of its own.
@@ -164,10 +187,36 @@ impl StandardPolicyBuilder {
         self
     }
 
-    /// More than 3 attempts, up to 9, for a written reason.
+    /// More than 3 attempts, up to 9, for a written reason; or fewer that come to more than 3 requests by what retries
+    /// [`elsewhere`](Self::elsewhere).
     pub fn attempts_because(mut self, attempts: u32, reason: impl Into<Cow<'static, str>>) -> Self {
         self.operation.max_attempts = attempts;
         self.attempts_reason = Some(reason.into());
+        self
+    }
+
+    /// Something else on the path retries as well: an SDK, the client, a gateway, the application above (S13). It
+    /// makes up to this many requests of one, the first included; 1 says that it was switched off. May be said more
+    /// than once. Default: nothing else retries.
+    ///
+    /// Stacked retries multiply, so the product is what S12 bounds: above 3 it needs the reason that
+    /// [`attempts_because`](Self::attempts_because) is given, and 10 or more cannot be built. Where it is more than the
+    /// attempts, the policy warns; [`StandardPolicy::worst_case_requests`] says how many.
+    ///
+    /// ```
+    /// use redial::{Place, StandardPolicy, Timeouts, Transient};
+    /// use std::time::Duration;
+    ///
+    /// let timeouts = Timeouts { attempt: Duration::from_secs(2), total: Duration::from_secs(10) };
+    /// let policy = StandardPolicy::builder("orders", timeouts, Transient::usual())
+    ///     .attempts_because(2, "the gateway's one repeat cannot be switched off before March")
+    ///     .elsewhere(Place::Gateway, "nginx", 2)
+    ///     .build()?;
+    /// assert_eq!(policy.worst_case_requests(), 4);
+    /// # Ok::<(), redial::PolicyError>(())
+    /// ```
+    pub fn elsewhere(mut self, place: Place, by: impl Into<String>, attempts: u32) -> Self {
+        self.operation.elsewhere.push(Elsewhere { place, by: one_line(by.into()), attempts });
         self
     }
 
@@ -204,6 +253,12 @@ impl StandardPolicyBuilder {
     /// One more rule on answers, tried after those before it and before the lists of statuses (S6).
     pub fn answer(mut self, rule: AnswerRule) -> Self {
         self.operation.answers.push(rule);
+        self
+    }
+
+    /// Codes of gRPC that are known and final: not counted as `unclassified`.
+    pub fn business_codes(mut self, codes: impl IntoIterator<Item = GrpcCode>) -> Self {
+        self.operation.business_codes.extend(codes);
         self
     }
 

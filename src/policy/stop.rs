@@ -23,8 +23,12 @@ pub enum StopReason {
     WaitTooLong,
     /// The inner service failed to become ready.
     NotReady,
-    /// An outer retry layer is already on this path; this one sent once (S13).
+    /// An outer retry layer, or a [`redial::retry`](fn@crate::retry) around it, is already on this path; this one sent
+    /// once (S13).
     Stacked,
+    /// Whoever is served by this call is itself a retry, and such calls are not to be repeated
+    /// ([`OutboundHints`](crate::OutboundHints)).
+    CallerRetries,
     /// An earlier attempt may have worked: look before repeating.
     Verify,
     /// `CONNECT` and `Upgrade` requests are never repeated.
@@ -45,6 +49,7 @@ impl StopReason {
             StopReason::WaitTooLong => "wait-too-long",
             StopReason::NotReady => "not-ready",
             StopReason::Stacked => "stacked",
+            StopReason::CallerRetries => "caller-retries",
             StopReason::Verify => "verify",
             StopReason::Upgrade => "upgrade",
         }
@@ -63,6 +68,7 @@ impl StopReason {
             StopReason::WaitTooLong => "the server asked for a longer wait than allowed",
             StopReason::NotReady => "the inner service is not ready",
             StopReason::Stacked => "an outer retry layer is on this path",
+            StopReason::CallerRetries => "the caller itself is a retry",
             StopReason::Verify => "an earlier attempt may have worked",
             StopReason::Upgrade => "an upgrade is never repeated",
         }

@@ -1,12 +1,13 @@
-//! What may pass by itself: the statuses and faults that a policy lists as transient.
+//! What may pass by itself: the statuses, codes and faults that a policy lists as transient.
 
 use std::borrow::Cow;
 
 use http::StatusCode;
 
+use super::{GrpcCode, codes::Codes};
 use crate::fault::FaultKind;
 
-/// The statuses and faults that a policy calls transient, and nothing else (S1).
+/// The statuses, codes of gRPC and faults that a policy calls transient, and nothing else (S1).
 ///
 /// There is no default: name [`Transient::usual`] to begin with, or build the list from [`Transient::none`].
 ///
@@ -24,6 +25,7 @@ pub struct Transient {
     rejected: Vec<(u16, Cow<'static, str>)>,
     /// Named, but no status of HTTP: refused when a policy is built.
     no_status: Vec<u16>,
+    codes: Codes,
 }
 
 /// One bit a status, 100 to 611: looked up for every answer.
@@ -56,6 +58,7 @@ impl Transient {
             reasons: Vec::new(),
             rejected: Vec::new(),
             no_status: Vec::new(),
+            codes: Codes::NONE,
         }
     }
 
@@ -106,6 +109,45 @@ impl Transient {
         self.status(status)
     }
 
+    /// This code of gRPC is transient as well. No set of codes is listed to begin with, [`usual`](Self::usual) included.
+    ///
+    /// `UNAVAILABLE`, `RESOURCE_EXHAUSTED`, `DEADLINE_EXCEEDED`, `INTERNAL` and `UNKNOWN` may be listed as they are;
+    /// every other needs a reason: see [`code_because`](Self::code_because), or the policy is refused (S5).
+    ///
+    /// A code does not say that the call was not processed, `UNAVAILABLE` neither ([status codes]); and gRPC's calls are
+    /// all `POST`. So a listed code is repeated only with evidence, or as [`rejected_code`](Self::rejected_code).
+    ///
+    /// [status codes]: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md
+    pub fn code(mut self, code: GrpcCode) -> Self {
+        self.codes.list(code);
+        self
+    }
+
+    /// This code of gRPC is transient, although codes of its kind are not, for a written reason.
+    pub fn code_because(mut self, code: GrpcCode, reason: impl Into<Cow<'static, str>>) -> Self {
+        self.codes.list_because(code, reason.into());
+        self
+    }
+
+    /// This code of gRPC is transient, and the provider documents that it means "not processed": a repeat needs no
+    /// evidence. The reason says where that is documented. `UNKNOWN` and `DEADLINE_EXCEEDED` cannot mean that. A status of
+    /// HTTP that stands for this code, such as a proxy's 503 for `UNAVAILABLE`, does not mean it either.
+    pub fn rejected_code(mut self, code: GrpcCode, documented: impl Into<Cow<'static, str>>) -> Self {
+        self.codes.list_rejected(code, documented.into());
+        self
+    }
+
+    /// This code of gRPC is not transient.
+    pub fn without_code(mut self, code: GrpcCode) -> Self {
+        self.codes.unlist(code);
+        self
+    }
+
+    /// Whether this code of gRPC is listed.
+    pub fn has_code(&self, code: GrpcCode) -> bool {
+        self.codes.has(code)
+    }
+
     /// This fault is transient as well.
     pub fn fault(mut self, kind: FaultKind) -> Self {
         self.faults |= 1 << kind as u16;
@@ -131,6 +173,10 @@ impl Transient {
     pub(crate) fn rejected_because(&self, status: StatusCode) -> Option<Cow<'static, str>> {
         let (_, reason) = self.rejected.iter().find(|(rejected, _)| *rejected == status.as_u16())?;
         Some(reason.clone())
+    }
+
+    pub(crate) fn code_rejected_because(&self, code: GrpcCode) -> Option<Cow<'static, str>> {
+        self.codes.rejected_because(code)
     }
 
     /// What may not be listed, or not without a reason: the broken rule, and how to mend it.
@@ -166,6 +212,7 @@ impl Transient {
                 broken.push(("S7", format!("status {status} is {how}")));
             }
         }
+        broken.extend(self.codes.broken());
         broken
     }
 }

@@ -85,6 +85,15 @@ impl<B: Body> AnswerBody<B> {
         }
     }
 
+    /// The client's own, whether it has been read from or not.
+    #[cfg(feature = "reqwest")]
+    pub(crate) fn of_the_client(&self) -> &B {
+        match &self.state {
+            State::Whole { body } => body,
+            State::Looked { looked } => &looked.rest,
+        }
+    }
+
     /// Reads its beginning: ready at its end, and when enough is known.
     pub(super) fn poll_look(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let State::Looked { looked } = &mut self.state else { return Poll::Ready(()) };

@@ -6,19 +6,26 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use bytes::Buf;
 use http::{Request, Response};
 use http_body::Body;
 use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::{AnswerBody, AttemptBody, Replay, call::Call, guard, report::mark_stacked, settle::End};
+use super::{
+    AnswerBody, AttemptBody, CallReport, Replay,
+    call::Call,
+    drain::{self, drain},
+    guard,
+    report::mark_stacked,
+    settle::End,
+};
 use crate::{
-    BoxError, Error, Policy,
+    BoxError, Deadline, Error, Policy,
+    hints::OutboundHints,
     observe::{self, Phase},
     policy::Plan,
-    timeout::Timer,
+    timeout::{Expired, Timer},
 };
 
 pin_project! {
@@ -50,7 +57,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             if let (Some(call), Some(phase)) = (this.call, this.state.as_ref().get_ref().phase()) {
-                observe::cancelled(call.about(), call.attempt, phase);
+                observe::cancelled(call.course.about(), call.course.attempt, phase);
                 call.source.revoke();
             }
         }
@@ -72,8 +79,8 @@ pin_project! {
         Wait { resume: Instant },
         // Readiness is taken after the wait: a permit taken before would be held through it.
         Ready,
-        // Stacked: sent once, with nothing of the policy applied.
-        PassOnce { #[pin] response: F },
+        // Stacked: sent once, with nothing of the policy applied. A block (D34) does not know of a request's own deadline.
+        PassOnce { #[pin] response: F, until: Option<Instant> },
         // Stacked, and told to refuse that.
         Refused { error: Option<Error> },
         Done,
@@ -93,42 +100,52 @@ impl<F, RB: Body> State<F, RB> {
     }
 }
 
-/// How much of a failed response is read to free its connection. A larger one is dropped with its connection.
-pub(super) const DRAIN: usize = 1024 * 1024;
-
-/// What a frame costs at least: endless empty frames end too.
-const FRAME: usize = 64;
-
 /// A call that this layer may repeat.
-pub(super) fn start<S, P, B, RB>(mut service: S, policy: P, plan: Plan, request: Request<B>) -> RetryFuture<S, P, B, RB>
+pub(super) fn start<S, P, B, RB>(
+    mut service: S,
+    policy: P,
+    plan: Plan,
+    hints: &OutboundHints,
+    request: Request<B>,
+) -> RetryFuture<S, P, B, RB>
 where
     S: Service<Request<AttemptBody<B>>> + Clone,
     B: Replay,
     RB: Body,
 {
-    let (mut call, mut request) = Call::new(plan, request);
-    let state = if call.may_not_start() {
+    let (mut call, mut request) = Call::new(plan, hints, request);
+    let state = if call.course.may_not_start() {
         // The readiness that the caller waited for is given back: it may be a permit.
         service = service.clone();
         State::Wait { resume: Instant::now() }
     } else {
         guard::mark(request.extensions_mut(), 1);
-        call.attempt = 1;
-        let response = call.reading.during(|| service.call(request));
-        State::Attempt { response }
+        call.course.attempt = 1;
+        call.tell_end(request.extensions_mut());
+        let _current = call.enter();
+        State::Attempt { response: service.call(request) }
     };
     RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: Some(call) }
 }
 
-/// A request that an outer retry layer repeats already.
-pub(super) fn pass_once<S, P, B, RB>(mut service: S, policy: P, request: Request<B>) -> RetryFuture<S, P, B, RB>
+/// A request that an outer retry layer, or a block, repeats already.
+pub(super) fn pass_once<S, P, B, RB>(
+    mut service: S,
+    policy: P,
+    request: Request<B>,
+    until: Option<Deadline>,
+) -> RetryFuture<S, P, B, RB>
 where
     S: Service<Request<AttemptBody<B>>>,
     B: Replay,
     RB: Body,
 {
+    if until.is_some_and(|until| until.remaining().is_zero()) {
+        return refuse(service, policy, Error::deadline().sent_once(CallReport::of_stacked()));
+    }
     let response = service.call(request.map(AttemptBody::once));
-    RetryFuture { state: State::PassOnce { response }, timer: Timer::new(), service: Some(service), policy, call: None }
+    let state = State::PassOnce { response, until: until.map(Deadline::instant) };
+    RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: None }
 }
 
 /// A request that an outer retry layer repeats already, and that was not to come here.
@@ -161,8 +178,16 @@ where
         let mut this = self.project();
         let Some(call) = this.call else {
             let output = match this.state.as_mut().project() {
-                StateProj::PassOnce { response } => {
-                    mark_stacked(ready!(response.poll(cx)).map_err(Into::into)).map(with_body)
+                StateProj::PassOnce { response, until } => {
+                    let result = match *until {
+                        None => Ok(ready!(response.poll(cx))),
+                        Some(until) => ready!(this.timer.limit(cx, response, || until)),
+                    };
+                    let result = match result {
+                        Ok(result) => result.map_err(Into::into),
+                        Err(Expired) => Err(Error::deadline().into()),
+                    };
+                    mark_stacked(result).map(with_body)
                 }
                 StateProj::Refused { error } => Err(error.take().unwrap_or_else(Error::stacked)),
                 _ => return finished(),
@@ -174,8 +199,8 @@ where
             match this.state.as_mut().project() {
                 StateProj::Attempt { response } => {
                     let polled = {
-                        let _current = call.reading.enter();
-                        this.timer.as_mut().limit(cx, response, || call.attempt_ends())
+                        let _current = call.enter();
+                        this.timer.as_mut().limit(cx, response, || call.course.attempt_ends())
                     };
                     let result = ready!(polled);
                     let result = result.map(|result| result.map(with_body).map_err(Into::into));
@@ -187,7 +212,7 @@ where
                     let Some(looked) = response.as_mut() else { return finished() };
                     if looked.body_mut().poll_look(cx).is_pending() {
                         // As much of the attempt's time as is left: what came until then is what is known.
-                        ready!(this.timer.as_mut().poll_until(cx, || call.attempt_ends()));
+                        ready!(this.timer.as_mut().poll_until(cx, || call.course.attempt_ends()));
                     }
                     this.timer.as_mut().disarm();
                     let Some(looked) = response.take() else { return finished() };
@@ -208,7 +233,7 @@ where
                 StateProj::Wait { resume } => {
                     let resume = *resume;
                     ready!(this.timer.as_mut().poll_until(cx, || resume));
-                    match call.still_held() {
+                    match call.course.still_held() {
                         Ok(None) => this.state.set(State::Ready),
                         Ok(Some(resume)) => this.state.set(State::Wait { resume }),
                         Err(error) => {
@@ -224,7 +249,10 @@ where
                             this.timer.as_mut().disarm();
                             match call.next() {
                                 Ok(request) => {
-                                    let response = call.reading.during(|| service.call(request));
+                                    let response = {
+                                        let _current = call.enter();
+                                        service.call(request)
+                                    };
                                     this.state.set(State::Attempt { response });
                                     continue;
                                 }
@@ -233,8 +261,8 @@ where
                         }
                         Poll::Ready(Err(error)) => call.not_ready(error.into()),
                         Poll::Pending => {
-                            ready!(this.timer.as_mut().poll_until(cx, || call.deadline()));
-                            call.out_of_time()
+                            ready!(this.timer.as_mut().poll_until(cx, || call.course.deadline()));
+                            call.course.out_of_time()
                         }
                     };
                     this.state.set(State::Done);
@@ -257,7 +285,7 @@ impl<F, RB: Body> State<F, RB> {
         let (next, output) = match end {
             End::Return(output) => (State::Done, Some(output)),
             End::Look(response) => (State::Look { response: Some(response) }, None),
-            End::Drain { body, until, resume } => (State::Drain { body, left: DRAIN, until, resume }, None),
+            End::Drain { body, until, resume } => (State::Drain { body, left: drain::MOST, until, resume }, None),
             End::Wait { resume } => (State::Wait { resume }, None),
         };
         state.set(next);
@@ -268,23 +296,4 @@ impl<F, RB: Body> State<F, RB> {
 /// For a future that is polled after its end: it never ends again.
 fn finished<T>() -> Poll<T> {
     Poll::Pending
-}
-
-/// Reads a failed response to its end, unless it is too large.
-fn drain<RB: Body>(mut body: Pin<&mut RB>, left: &mut usize, cx: &mut Context<'_>) -> Poll<()> {
-    loop {
-        match ready!(body.as_mut().poll_frame(cx)) {
-            Some(Ok(frame)) => {
-                let size = frame.data_ref().map_or(0, Buf::remaining).max(FRAME);
-                match left.checked_sub(size) {
-                    Some(rest) => *left = rest,
-                    None => return Poll::Ready(()),
-                }
-                if body.is_end_stream() {
-                    return Poll::Ready(());
-                }
-            }
-            Some(Err(_)) | None => return Poll::Ready(()),
-        }
-    }
 }

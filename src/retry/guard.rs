@@ -1,6 +1,7 @@
 //! One retry per path (S13): by types where they reach, by a marker where they do not.
 
 use http::Extensions;
+use tokio::time::Instant;
 
 use super::{AttemptBody, Replay};
 use crate::RequestOptions;
@@ -33,7 +34,12 @@ struct Attempted;
 #[derive(Clone, Copy)]
 struct Number(u32);
 
-pub(super) fn mark(extensions: &mut Extensions, attempt: u32) {
+/// Beside them where the attempt tells its server: when it ends.
+#[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "grpc"), allow(dead_code))] // read by gRPC's client alone
+pub(crate) struct AttemptEnds(pub(crate) Instant);
+
+pub(crate) fn mark(extensions: &mut Extensions, attempt: u32) {
     extensions.insert(Attempted);
     if attempt > 1 {
         extensions.insert(Number(attempt));
@@ -42,6 +48,21 @@ pub(super) fn mark(extensions: &mut Extensions, attempt: u32) {
 
 pub(super) fn is_marked(extensions: &Extensions) -> bool {
     extensions.get::<Attempted>().is_some()
+}
+
+/// Hands the marks on to where a middleware keeps its extensions.
+#[cfg(feature = "reqwest-middleware")]
+pub(crate) fn hand_on(from: &Extensions, to: &mut Extensions) {
+    if let Some(attempt) = attempt_number(from) {
+        mark(to, attempt);
+    }
+}
+
+/// Takes the marks out, and leaves all else.
+pub(crate) fn unmark(extensions: &mut Extensions) {
+    extensions.remove::<Attempted>();
+    extensions.remove::<Number>();
+    extensions.remove::<AttemptEnds>();
 }
 
 /// Which attempt a request below a [`RetryLayer`](crate::RetryLayer) is: 1 for the first try. `None`: it passed no
@@ -58,7 +79,6 @@ pub fn attempt_number(extensions: &Extensions) -> Option<u32> {
 /// retries it wants to be independent. Without it, that service's retry layer sends once, since the outer one
 /// already repeats the handler. No socket carries the marker, and a newly built request does not have it.
 pub fn detach(extensions: &mut Extensions) {
-    extensions.remove::<Attempted>();
-    extensions.remove::<Number>();
+    unmark(extensions);
     extensions.remove::<RequestOptions>();
 }

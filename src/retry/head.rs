@@ -6,9 +6,9 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Version, header};
 
-use super::reading::Reading;
+use super::{course::RequestLine, reading::Reading};
 
 /// A request's head, packed into one allocation of its exact size.
 ///
@@ -19,8 +19,6 @@ pub(super) struct Head {
     packed: Packed,
     /// How many names there are; of values there may be far more.
     names: u32,
-    pub(super) method: Method,
-    pub(super) uri: Uri,
     version: Version,
     /// The caller's own, as they were before anything of ours went in. Boxed inside `http`: a pointer here.
     extensions: Option<Extensions>,
@@ -61,8 +59,6 @@ impl Head {
             packed: Packed::Once(pack),
             // Fits: a header map holds at most 2^15.
             names: headers.keys_len() as u32,
-            method: request.method().clone(),
-            uri: request.uri().clone(),
             version: request.version(),
             extensions: (!request.extensions().is_empty()).then(|| request.extensions().clone()),
             upgrade,
@@ -77,11 +73,11 @@ impl Head {
         }
     }
 
-    /// The same head again, with this body.
-    pub(super) fn rebuild<B>(&mut self, body: B) -> Request<B> {
+    /// The same head again, with this line and body.
+    pub(super) fn rebuild<B>(&mut self, line: &RequestLine, body: B) -> Request<B> {
         let mut request = Request::new(body);
-        *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.uri.clone();
+        *request.method_mut() = line.method.clone();
+        *request.uri_mut() = line.uri.clone();
         *request.version_mut() = self.version;
         *request.headers_mut() = self.unpack();
         if let Some(extensions) = &self.extensions {

@@ -1,10 +1,19 @@
 //! The layer.
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
+use http::Request;
 use tower_layer::Layer;
 
 use super::Retry;
+#[cfg(feature = "reqwest-middleware")]
+use super::guard;
+#[cfg(feature = "reqwest-middleware")]
+use crate::RequestOptions;
+use crate::{Policy, observe, policy::RequestHead};
 
 /// Repeats requests by a [`Policy`](crate::Policy): attempts, waits, timeouts per attempt and in total, budget,
 /// replay of bodies, and one report of it all.
@@ -38,6 +47,10 @@ use super::Retry;
 ///   an attempt follows all its hops, and a failed hop repeats the chain from its start; no error of a later hop is
 ///   then taken for "never sent", and a body is sent again by [`AttemptBody::try_clone`](crate::AttemptBody::try_clone).
 ///
+/// An attempt ends at its response head. A body that breaks later is the attempt's own below, with
+/// [`BufferResponseLayer`](crate::BufferResponseLayer), and continued above, with [`ResumeLayer`](crate::ResumeLayer); the
+/// whole stack is shown in [`layers`](crate::layers).
+///
 /// # The wrong order
 ///
 /// A second `RetryLayer` on the same path would multiply requests (3 x 3 = 9) and does not compile:
@@ -65,6 +78,12 @@ use super::Retry;
 /// - a client's own inner stack, such as the retries of a `reqwest` client;
 /// - any middleware or handler that builds a new request. A handler's request of its own is a path of its own; where
 ///   it forwards the very request it was given, [`detach`](crate::detach) says that a new path is meant.
+///
+/// # On whose behalf
+///
+/// A call never outlasts a [`Deadline`](crate::Deadline) in its request's extensions, nor that of whoever is being served
+/// meanwhile ([`OutboundHints`](crate::OutboundHints)), and is sent once while the caller repeats, where that was chosen.
+/// Within a [`redial::retry`](fn@crate::retry) it is an attempt of that block, and sent once.
 ///
 /// # What counts as never sent
 ///
@@ -103,10 +122,37 @@ impl<P> RetryLayer<P> {
     }
 
     /// Makes a request that already passed a retry layer an error ([`Error::is_stacked`](crate::Error::is_stacked)).
-    /// Default: it is sent once, with one WARN per layer.
+    /// Default: it is sent once, with one WARN per layer. A call within a [`redial::retry`](fn@crate::retry) is no error:
+    /// it is sent once, as is meant there.
     pub fn refuse_stacking(mut self) -> Self {
         self.on_stacking = OnStacking::Refuse;
         self
+    }
+}
+
+impl OnStacking {
+    /// One WARN per layer.
+    pub(super) fn warn<P: Policy, B>(&self, policy: &P, request: &Request<B>) {
+        match self {
+            OnStacking::PassOnce { warned } if !warned.swap(true, Ordering::Relaxed) => {
+                observe::stacked(&policy.plan(&RequestHead::of(request)));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(feature = "reqwest-middleware")]
+impl<P: Policy> RetryLayer<P> {
+    /// This request was repeated already, by somebody above who left no mark: it is sent once, but within the policy's
+    /// time, which nobody else may keep. Or refused.
+    pub(crate) fn not_again<B>(&self, request: &mut Request<B>) {
+        if let OnStacking::Refuse = self.on_stacking {
+            return guard::mark(request.extensions_mut(), 1);
+        }
+        self.on_stacking.warn(&self.policy, request);
+        let options = request.extensions_mut().remove::<RequestOptions>().unwrap_or_default();
+        request.extensions_mut().insert(options.never_retry());
     }
 }
 

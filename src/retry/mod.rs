@@ -1,10 +1,14 @@
 //! Again: the layer that repeats a request, and what it keeps to do so.
 
+pub(crate) mod after;
 mod answer_body;
 mod call;
+pub(crate) mod course;
+pub(crate) mod current;
+mod drain;
 mod failure;
 mod future;
-mod guard;
+pub(crate) mod guard;
 mod head;
 mod layer;
 mod promise;
@@ -26,3 +30,5 @@ pub use report::{AttemptOutcome, AttemptReport, CallReport};
 pub use service::Retry;
 
 pub(crate) use failure::{BodyFailed, UploadRevoked};
+#[cfg(feature = "grpc")]
+pub(crate) use guard::AttemptEnds;

@@ -1,13 +1,11 @@
 //! How far the client got with an attempt's body: what an error can prove depends on it.
 
-use std::{
-    cell::Cell,
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering},
 };
 
+use super::current::{AttemptTime, Current, Restore};
 use crate::fault::{Fault, FaultKind};
 
 /// Shared by an attempt's body, which notes, and by its call, which asks.
@@ -18,25 +16,19 @@ const LOOKED_AT: u8 = 1;
 const POLLED: u8 = 2;
 /// By a layer below, and not by the client.
 const BY_A_LAYER: u8 = 4;
+/// Whoever sends it may send another request after it, and nobody would see that.
+const MAY_BE_FOLLOWED: u8 = 8;
 
-thread_local! {
-    /// The attempt that this thread is just now calling or polling, by the address of its flags.
-    static CURRENT: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Puts back what was current before.
-pub(super) struct Restore(usize);
-
-impl Drop for Restore {
-    fn drop(&mut self) {
-        CURRENT.set(self.0);
-    }
+/// Whether this thread is just now calling or polling an attempt, and not what a client does in a task of its own.
+#[cfg(feature = "reqwest")]
+pub(crate) fn within_an_attempt() -> bool {
+    Current::get().reading != 0
 }
 
 /// Polls a body as a client does that has a task of its own: for a service without one that stands for a client.
 #[cfg(feature = "testing")]
 pub(crate) fn as_the_client<T>(poll: impl FnOnce() -> T) -> T {
-    let _restore = Restore(CURRENT.replace(0));
+    let _restore = Current::NONE.enter();
     poll()
 }
 
@@ -55,6 +47,14 @@ impl Reading {
         self.note(LOOKED_AT);
     }
 
+    /// The client may follow a redirect by itself.
+    #[cfg(feature = "reqwest")]
+    pub(super) fn may_be_followed(&self) {
+        if let Some(place) = self.0.first() {
+            place.fetch_or(MAY_BE_FOLLOWED, Ordering::Release);
+        }
+    }
+
     /// Somebody asked for a frame.
     pub(super) fn poll(&self) {
         self.note(LOOKED_AT | POLLED);
@@ -63,7 +63,7 @@ impl Reading {
     /// A client sends a request from a task of its connection. Who looks at the body while the attempt itself is called
     /// or polled is a layer below: one that may follow a redirect, answer a challenge, or collect the body.
     fn note(&self, flags: u8) {
-        let by_a_layer = CURRENT.get() == self.address();
+        let by_a_layer = Current::get().reading == self.address();
         let flags = if by_a_layer { flags | BY_A_LAYER } else { flags };
         if !self.has(flags) {
             if let Some(place) = self.0.first() {
@@ -72,15 +72,9 @@ impl Reading {
         }
     }
 
-    /// Calls or polls the attempt that this belongs to.
-    pub(super) fn during<T>(&self, attempt: impl FnOnce() -> T) -> T {
-        let _current = self.enter();
-        attempt()
-    }
-
-    /// The same until the guard is dropped.
-    pub(super) fn enter(&self) -> Restore {
-        Restore(CURRENT.replace(self.address()))
+    /// The attempt that this belongs to is called or polled, until the guard is dropped.
+    pub(super) fn enter(&self, time: AttemptTime) -> Restore {
+        Current { reading: self.address(), time: Some(time) }.enter()
     }
 
     /// What the attempt's error says.
@@ -89,11 +83,13 @@ impl Reading {
     /// connection, and not while it makes one, so a failure to connect, after the body was looked at, is that of
     /// another request, which followed ours. And where a layer has looked at it, nothing that follows is a proof: it may
     /// have sent several, and `GOAWAY` is one only for a body that the client itself has begun to read
-    /// (see [`Fault::read_attempt`]).
+    /// (see [`Fault::read_attempt`]). A client that follows redirects by itself may have sent several too: what it says
+    /// of a stream may be said of a later one.
     pub(super) fn read(&self, error: &(dyn std::error::Error + 'static)) -> Fault {
         let fault = Fault::read_attempt(error, self.has(POLLED));
         let of_a_stream = matches!(fault.kind(), FaultKind::RefusedStream | FaultKind::Goaway);
-        match self.has(BY_A_LAYER) || (self.has(LOOKED_AT) && !of_a_stream) {
+        let of_a_later_one = if of_a_stream { self.has(MAY_BE_FOLLOWED) } else { self.has(LOOKED_AT) };
+        match self.has(BY_A_LAYER) || of_a_later_one {
             true => fault.unproved(),
             false => fault,
         }

@@ -90,6 +90,13 @@ where
 #[cfg(feature = "hyper")]
 impl Replay for hyper::body::Incoming {}
 
+// Bytes, a form, JSON: their only frame is the whole of them, and is kept by reference. A stream is taped.
+#[cfg(feature = "reqwest")]
+impl Replay for reqwest::Body {}
+
+#[cfg(feature = "axum")]
+impl Replay for axum_core::body::Body {}
+
 pin_project! {
     /// Lets a body of any foreign type enter a [`RetryLayer`](crate::RetryLayer): it is taped as it streams.
     #[derive(Clone, Copy, Debug, Default)]
@@ -180,9 +187,40 @@ impl<B: Replay> AttemptBody<B> {
         let kind = Kind::Whole { body: body.try_clone()? };
         Some(AttemptBody { kind, promise: self.promise, reading: self.reading.clone() })
     }
+
+    /// `is_end_stream`, unnoticed.
+    pub(crate) fn has_ended(&self) -> bool {
+        // A client that took this for the end would leave the server waiting.
+        if self.promise.is_open() {
+            return false;
+        }
+        match &self.kind {
+            Kind::Whole { body } => body.is_end_stream(),
+            Kind::Doubtful { body, .. } => body.is_end_stream(),
+            Kind::Taped { play } => play.is_end_stream(),
+        }
+    }
+
+    /// `size_hint`, unnoticed.
+    pub(crate) fn size(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Whole { body } => body.size_hint(),
+            Kind::Doubtful { body, .. } => body.size_hint(),
+            Kind::Taped { play } => play.size_hint(),
+        }
+    }
 }
 
 impl<B: Body> AttemptBody<B> {
+    /// Whoever is given this may send another request after it, and nobody would see that: no error about a stream
+    /// proves anything about this one.
+    #[cfg(feature = "reqwest")]
+    pub(crate) fn may_be_followed(&self) {
+        if let Some(reading) = &self.reading {
+            reading.may_be_followed();
+        }
+    }
+
     fn look_at(&self) {
         if let Some(reading) = &self.reading {
             reading.look_at();
@@ -236,24 +274,12 @@ impl<B: Replay> Body for AttemptBody<B> {
 
     fn is_end_stream(&self) -> bool {
         self.look_at();
-        // A client that took this for the end would leave the server waiting.
-        if self.promise.is_open() {
-            return false;
-        }
-        match &self.kind {
-            Kind::Whole { body } => body.is_end_stream(),
-            Kind::Doubtful { body, .. } => body.is_end_stream(),
-            Kind::Taped { play } => play.is_end_stream(),
-        }
+        self.has_ended()
     }
 
     fn size_hint(&self) -> SizeHint {
         self.look_at();
-        match &self.kind {
-            Kind::Whole { body } => body.size_hint(),
-            Kind::Doubtful { body, .. } => body.size_hint(),
-            Kind::Taped { play } => play.size_hint(),
-        }
+        self.size()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     BoxError, Error,
     error::chain,
     fault::FaultKind,
-    policy::{Hint, Reach, StopReason},
+    policy::{GrpcCode, Hint, Reach, StopReason},
 };
 
 /// What happened to a call: each attempt, and why there was not another.
@@ -36,7 +36,7 @@ pub(super) struct Inner {
 
 impl CallReport {
     /// What a stacked layer reports: it sent once, and an outer one knows the rest.
-    pub(super) fn of_stacked() -> Self {
+    pub(crate) fn of_stacked() -> Self {
         let stop = Some(StopReason::Stacked);
         let (attempts, elapsed) = (Vec::new(), Duration::ZERO);
         Self::new(Inner { attempts, elapsed, stop, retry_at: None, unknown: false, stacked: true, first_held: None })
@@ -50,7 +50,19 @@ impl CallReport {
         CallReport(Arc::new(inner))
     }
 
-    #[cfg(feature = "testing")]
+    /// Of a call that another's layer made.
+    #[cfg(feature = "tower-retry")]
+    pub(crate) fn ended(
+        attempts: Vec<AttemptReport>,
+        elapsed: Duration,
+        stop: Option<StopReason>,
+        retry_at: Option<SystemTime>,
+        unknown: bool,
+    ) -> Self {
+        Self::new(Inner { attempts, elapsed, stop, retry_at, unknown, stacked: false, first_held: None })
+    }
+
+    #[cfg(any(feature = "testing", test))]
     pub(crate) fn of_test(attempts: Vec<AttemptReport>, stop: Option<StopReason>, at: Option<SystemTime>) -> Self {
         let elapsed = attempts.last().map_or(Duration::ZERO, |last| last.started + last.duration);
         let unknown = attempts.iter().any(|attempt| attempt.reach == Reach::Unknown);
@@ -137,15 +149,21 @@ pub struct AttemptReport {
 pub enum AttemptOutcome {
     /// With an answer of this status.
     Status(StatusCode),
+    /// With an answer of gRPC that says this code.
+    Grpc(GrpcCode),
     /// Without one.
     Fault(FaultKind),
+    /// A block of code ([`redial::retry`](fn@crate::retry)) returned its value.
+    Done,
 }
 
 impl fmt::Display for AttemptOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AttemptOutcome::Status(status) => write!(f, "{}", status.as_str()),
+            AttemptOutcome::Grpc(code) => f.write_str(code.as_str()),
             AttemptOutcome::Fault(kind) => f.write_str(kind.as_str()),
+            AttemptOutcome::Done => f.write_str("done"),
         }
     }
 }

@@ -6,17 +6,18 @@ use http::{Method, Response, StatusCode};
 use http_body::Body;
 use tokio::time::Instant;
 
-use super::{AnswerBody, AttemptOutcome, Replay, call::Call, report};
+use super::{
+    AnswerBody, AttemptOutcome, Replay,
+    after::{Failed, Next},
+    call::Call,
+    report,
+};
 use crate::{
     BoxError, Error, Policy,
-    deadline::later,
     error::AttemptTimedOut,
     fault::{Fault, FaultKind},
     observe,
-    policy::{
-        Class, Outcome, Reach, StopReason, Verdict,
-        decide::{Again, Ended, Situation, Stop},
-    },
+    policy::{Class, GrpcCode, Outcome, Verdict, decide::Stop},
     timeout::Expired,
 };
 
@@ -56,7 +57,7 @@ impl<B: Replay> Call<B> {
                 }
             },
             Err(Expired) => {
-                let error = AttemptTimedOut(self.plan.timeouts().attempt);
+                let error = AttemptTimedOut(self.course.plan.timeouts().attempt);
                 (Err(error.into()), Some(Fault::attempt_timeout()))
             }
         };
@@ -66,7 +67,7 @@ impl<B: Replay> Call<B> {
             Err(error) => report::failed_stacked(&**error),
         };
         if stacked {
-            self.trail.get_or_insert_default().stacked = true;
+            self.course.found_stacked();
         }
         let verdict = self.judge(policy, &result, fault, None);
         match result {
@@ -91,10 +92,12 @@ impl<B: Replay> Call<B> {
         fault: Option<Fault>,
         verdict: Verdict,
     ) -> End<RB> {
-        observe::attempted(&self.plan, outcome_of(&result, fault), &verdict);
+        observe::attempted(&self.course.plan, self.outcome_of(&result, fault), &verdict);
         match (&mut result, verdict.class()) {
             (Ok(response), Class::Success) => {
-                self.succeeded(response);
+                if let Some(report) = self.course.succeeded(AttemptOutcome::Status(response.status())) {
+                    response.extensions_mut().insert(report);
+                }
                 End::Return(result.map_err(Error::of_inner))
             }
             _ => self.failed(result, fault, verdict),
@@ -112,37 +115,24 @@ impl<B: Replay> Call<B> {
             Ok(response) => Outcome::answer(response.status(), response.headers()),
             Err(error) => Outcome::failed_as(&**error, fault.unwrap_or_else(|| Fault::read(&**error))),
         };
-        let unknown = self.trail.as_ref().is_some_and(|trail| trail.unknown);
-        let mut outcome = outcome.of_attempt(self.attempt, unknown);
-        if let Some(body) = body {
-            outcome = outcome.with_body(body);
-        }
-        let verdict = policy.judge(&self.plan, &outcome);
-        // Whoever judged: never earlier than the server said (S17).
-        self.plan.operation.heed(verdict, &outcome)
+        let outcome = match body {
+            Some(body) => outcome.with_body(body),
+            None => outcome,
+        };
+        let outcome = if self.course.plan.grpc { outcome.over_grpc() } else { outcome };
+        self.course.judge(policy, outcome)
     }
 
-    fn succeeded<RB>(&mut self, response: &mut Response<RB>) {
-        if self.attempt == 1 {
-            self.plan.operation.budget.first_try(true);
+    fn outcome_of<RB>(&self, result: &Result<Response<RB>, BoxError>, fault: Option<Fault>) -> AttemptOutcome {
+        match result {
+            Ok(response) => self.code(response).map_or(AttemptOutcome::Status(response.status()), AttemptOutcome::Grpc),
+            Err(_) => AttemptOutcome::Fault(fault.map_or(FaultKind::Unclassified, |fault| fault.kind())),
         }
-        if self.trail.is_none() {
-            return observe::answered(&self.plan, Class::Success);
-        }
-        let now = Instant::now();
-        let outcome = AttemptOutcome::Status(response.status());
-        let trail = self.record(now, outcome, Reach::Answered, &Verdict::success());
-        if let Some(sent) = trail.sent.take() {
-            sent.succeeded();
-        }
-        let report = self.report(now, None, None);
-        // The first try, held back, has a report as well.
-        if self.attempt > 1 {
-            observe::recovered(self.about(), &report);
-        } else {
-            observe::answered(&self.plan, Class::Success);
-        }
-        response.extensions_mut().insert(report);
+    }
+
+    /// The code of an answer of gRPC, where it says one.
+    fn code<RB>(&self, response: &Response<RB>) -> Option<GrpcCode> {
+        if self.course.plan.grpc { GrpcCode::said(response.headers()) } else { None }
     }
 
     fn failed<RB: Body>(
@@ -151,77 +141,28 @@ impl<B: Replay> Call<B> {
         fault: Option<Fault>,
         verdict: Verdict,
     ) -> End<RB> {
-        let now = Instant::now();
-        let deadline = self.deadline();
-        let outcome = outcome_of(&result, fault);
-        let status = result.as_ref().ok().map(Response::status);
-        let ended = Ended::with(status, fault, &verdict);
-        if !verdict.is_listed() {
-            observe::unclassified(self.about(), self.attempt, outcome);
-        }
-        let answered = result.is_ok() && verdict.class() != Class::Transient;
-        if self.attempt == 1 {
-            ended.of_first_try(&self.plan.operation.budget, now);
-        }
-        if answered && self.trail.is_none() && verdict.class() == Class::Permanent {
-            // A business answer at the first try: no retry was refused, nothing to report.
-            observe::answered(&self.plan, Class::Permanent);
-            return End::Return(result.map_err(Error::of_inner));
-        }
-        let hold = self.plan.operation.held_for(&verdict, now);
-        let trail = self.record(now, outcome, ended.reach, &verdict);
-        trail.unknown |= ended.reach == Reach::Unknown;
-        if let Some(sent) = trail.sent.take() {
-            ended.of_retry(sent, now);
-        }
-        let (free_used, previous_wait) = (trail.free_used, trail.previous_wait);
-        let over = now >= deadline && result.as_ref().is_err_and(|error| error.is::<AttemptTimedOut>());
-        let decision = if over {
-            Err(Stop { reason: StopReason::Deadline, not_before: verdict.hint().wait.max(hold) })
-        } else {
-            let situation = Situation {
-                plan: &self.plan,
-                verdict: &verdict,
-                reach: ended.reach,
-                calm: ended.calm,
-                throttled: ended.throttled,
-                attempt: self.attempt,
-                upgrade: self.head.upgrade,
-                replayable: self.source.can_repeat(),
-                free_used,
-                previous_wait,
-                hold,
-                now,
-                deadline,
-            };
-            situation.decide()
+        let failed = Failed {
+            verdict: &verdict,
+            outcome: self.outcome_of(&result, fault),
+            fault,
+            timed_out: result.as_ref().is_err_and(|error| error.is::<AttemptTimedOut>()),
+            upgrade: self.head.upgrade,
         };
-        match decision {
-            Err(stop) => End::Return(self.stop(now, result, fault, verdict.class(), stop)),
-            Ok(again) => self.again(now, deadline, result, again),
+        match self.course.failed(failed, || self.source.can_repeat()) {
+            Next::Answered => End::Return(result.map_err(Error::of_inner)),
+            Next::Stop { now, stop, over } => End::Return(self.stop(now, result, fault, verdict.class(), stop, over)),
+            Next::Again { now, deadline, resume } => self.let_go(now, deadline, resume, result),
         }
     }
 
-    fn again<RB: Body>(
+    /// The failed attempt is let go.
+    fn let_go<RB: Body>(
         &mut self,
         now: Instant,
         deadline: Instant,
+        resume: Instant,
         result: Result<Answer<RB>, BoxError>,
-        again: Again,
     ) -> End<RB> {
-        let resume = later(now, again.wait);
-        if let Some(trail) = &mut self.trail {
-            trail.free_used |= again.charge.is_none();
-            trail.charge = again.charge;
-            trail.previous_wait = Some(again.own);
-            if let Some(last) = trail.attempts.last_mut() {
-                last.wait = Some(again.wait);
-                last.held = again.held;
-            }
-        }
-        if let Some(last) = self.trail.as_ref().and_then(|trail| trail.attempts.last()) {
-            observe::will_retry(self.about(), last);
-        }
         // Asked before the upload is cut off, which would look like its end.
         let uploading = self.source.may_be_uploading();
         self.source.revoke();
@@ -237,10 +178,10 @@ impl<B: Replay> Call<B> {
     }
 
     fn worth_draining<RB: Body>(&self, response: &Response<RB>) -> bool {
-        let bodiless = self.head.method == Method::HEAD
+        let bodiless = self.course.line.as_ref().is_some_and(|line| line.method == Method::HEAD)
             || matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let body = response.body();
-        !bodiless && !body.is_end_stream() && body.size_hint().lower() <= super::future::DRAIN as u64
+        !bodiless && !body.is_end_stream() && body.size_hint().lower() <= super::drain::MOST as u64
     }
 
     fn stop<RB>(
@@ -250,31 +191,24 @@ impl<B: Replay> Call<B> {
         fault: Option<Fault>,
         class: Class,
         stop: Stop,
+        over: bool,
     ) -> Result<Response<RB>, Error> {
         match result {
             Ok(mut response) => {
-                let report = self.report(now, Some(stop.reason), stop.not_before);
-                observe::ended(self.about(), &report, class, false);
+                let report = self.course.report(now, Some(stop.reason), stop.not_before);
+                observe::ended(self.course.about(), &report, class, false);
                 response.extensions_mut().insert(report);
                 Ok(response)
             }
             Err(error) => {
-                let timed_out = now >= self.deadline() && error.is::<AttemptTimedOut>();
                 let error = match fault {
-                    _ if timed_out => self.over(),
+                    _ if over => self.course.over(),
                     Some(fault) => Error::failed(error, fault),
                     None => Error::of_inner(error),
                 };
-                Err(self.give_up(now, error, class, stop.reason, stop.not_before))
+                Err(self.course.give_up(now, error, class, stop.reason, stop.not_before))
             }
         }
-    }
-}
-
-fn outcome_of<RB>(result: &Result<Response<RB>, BoxError>, fault: Option<Fault>) -> AttemptOutcome {
-    match result {
-        Ok(response) => AttemptOutcome::Status(response.status()),
-        Err(_) => AttemptOutcome::Fault(fault.map_or(FaultKind::Unclassified, |fault| fault.kind())),
     }
 }
 

@@ -4,7 +4,7 @@ use std::{mem, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{AttemptOutcome, AttemptReport, CallReport, Replay, call::Call, report};
+use super::{AttemptOutcome, AttemptReport, CallReport, course::Course, report};
 use crate::policy::{
     Reach, StopReason, Verdict,
     budget::{Charge, Sent},
@@ -27,7 +27,7 @@ pub(super) struct Trail {
     pub(super) previous_wait: Option<Duration>,
 }
 
-impl<B: Replay> Call<B> {
+impl Course {
     pub(super) fn record(
         &mut self,
         now: Instant,

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tower_service::Service;
 
 use super::{TimeoutBody, TimeoutFuture, future::HeadEnds, layer::Limited};
-use crate::{BoxError, Deadline, Error};
+use crate::{BoxError, Deadline, Error, OutboundHints};
 #[cfg(feature = "contract")]
 use crate::{RequestHead, contract::Contract};
 
@@ -78,7 +78,9 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let started = Instant::now();
-        let outer = request.extensions().get::<Deadline>().map(|deadline| deadline.instant());
+        let hinted = OutboundHints::of(request.extensions()).deadline();
+        let outer = [request.extensions().get().copied(), hinted].into_iter().flatten().min();
+        let outer = outer.map(Deadline::instant);
         let limits = self.limits(&request);
         let head = HeadEnds::of(limits, started, outer);
         // What comes too late is not sent.

@@ -1,13 +1,21 @@
 //! What is fed with arbitrary bytes, here over a kept corpus and in `fuzz/` by a fuzzer: nothing may panic, nothing may
 //! grow without bound, and what must hold of the results is asserted.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
-use redial::{
-    Clock, Evidence, Outcome, Plan, Policy, RequestHead, RequestOptions, Routes, StandardPolicy, Timeouts, Transient,
-    Unit, policy::WaitHeader,
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt, Full};
+use redial::{
+    BoxError, Clock, Evidence, Outcome, Plan, Policy, RequestHead, RequestOptions, ResumeLayer, Routes, StandardPolicy,
+    Timeouts, Transient, Unit, policy::WaitHeader,
+};
+use tower::{Layer, ServiceExt};
 
 pub type Target = (&'static str, fn(&[u8]));
 
@@ -16,6 +24,7 @@ pub const TARGETS: &[Target] = &[
     ("dates", dates),
     ("path_patterns", path_patterns),
     ("request_options", request_options),
+    ("resumed_ranges", resumed_ranges),
     #[cfg(feature = "contract")]
     ("contracts", contracts),
 ];
@@ -126,6 +135,74 @@ pub fn request_options(data: &[u8]) {
     assert!((1..=3).contains(&plan.max_attempts()));
     assert!(plan.timeouts().attempt <= Duration::from_secs(1) && plan.timeouts().total <= Duration::from_secs(9));
     assert!(matches!(plan.evidence(), None | Some(Evidence::Stated(_))));
+}
+
+/// What a server says of the rest of a broken download: lines of `Content-Range` and `ETag`, and a body. Whatever they
+/// are, nothing is spliced to the three bytes that came first but the seven that are missing.
+pub fn resumed_ranges(data: &[u8]) {
+    let mut parts = data.splitn(3, |byte| *byte == b'\n');
+    let mut value = || HeaderValue::from_bytes(parts.next().unwrap_or_default());
+    let (Ok(range), Ok(etag)) = (value(), value()) else { return };
+    let rest = parts.next().unwrap_or_default().to_vec();
+    let whole = [b"012", &*rest].concat();
+    let rightly = etag == ETAG && rest.len() == 7;
+    let got = download(range.clone(), etag, rest);
+    assert!(got.starts_with(b"012"));
+    if got.len() > 3 {
+        let text = range.to_str().expect("a range that was read").trim().to_ascii_lowercase();
+        // A number may have leading zeros, and the total may be left out.
+        let said: Vec<_> = text.split([' ', '-', '/']).map(|word| word.trim_start_matches('0')).collect();
+        assert!(rightly && matches!(*said, ["bytes", "3", "9", "10" | "*"]), "{text}");
+        assert_eq!(got, whole);
+    }
+}
+
+const ETAG: &str = "\"v1\"";
+
+/// All that a caller gets: of ten bytes three come, and then this is the answer to a request for the rest.
+fn download(range: HeaderValue, etag: HeaderValue, rest: Vec<u8>) -> Vec<u8> {
+    let server = tower::service_fn(move |request: Request<Full<Bytes>>| {
+        let mut response = if request.headers().contains_key("range") {
+            let mut response = Response::new(Part { data: Some(rest.clone()), length: rest.len() as u64 });
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            response.headers_mut().insert("content-range", range.clone());
+            response.headers_mut().insert("etag", etag.clone());
+            response
+        } else {
+            Response::new(Part { data: Some(b"012".to_vec()), length: 10 })
+        };
+        response.headers_mut().entry("etag").or_insert(HeaderValue::from_static(ETAG));
+        async move { Ok::<_, BoxError>(response) }
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(async {
+        let request = Request::get("/").body(Full::default()).expect("a request");
+        let response = ResumeLayer::new().layer(server).oneshot(request).await.expect("an answer");
+        let (mut body, mut got) = (response.into_body(), Vec::new());
+        while let Some(Ok(frame)) = body.frame().await {
+            got.extend(frame.into_data().expect("no trailers"));
+        }
+        got
+    })
+}
+
+/// A body that says how long it is, and may end before.
+struct Part {
+    data: Option<Vec<u8>>,
+    length: u64,
+}
+
+impl Body for Part {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Poll::Ready(self.data.take().map(|data| Ok(Frame::data(data.into()))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.length)
+    }
 }
 
 /// Contracts: whatever is written, it is refused with its places within the text, or it is a policy that plans.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use redial::{
-    Backoff, Budget, FaultKind, Jitter, PolicyError, StandardPolicy, Timeouts, Transient, policy::StandardPolicyBuilder,
+    Backoff, Budget, FaultKind, Jitter, Place, PolicyError, StandardPolicy, Timeouts, Transient,
+    policy::StandardPolicyBuilder,
 };
 use tracing::Level;
 
@@ -173,6 +174,37 @@ fn s12_many_attempts_for_no_reason() {
         // The last word counts.
         breaks(builder().attempts_because(5, "once").attempts(attempts), "S12", &["without a reason"]);
     }
+}
+
+#[test]
+fn s12_what_retries_elsewhere_multiplies() {
+    let gateway = |attempts| builder().elsewhere(Place::Gateway, "nginx", attempts);
+    let six = ["6 requests a call at worst (3 attempts here x 2 by the gateway `nginx`)", "attempts_because"];
+    breaks(gateway(2), "S12", &six);
+    breaks(gateway(2).attempts_because(3, " "), "S12", &six);
+    breaks(gateway(4).attempts_because(3, "however good"), "S12", &["12 requests", "at most 9"]);
+    breaks(gateway(u32::MAX), "S12", &["at most 9"]);
+    let both = gateway(2).elsewhere(Place::Sdk, "the SDK", 2).attempts(1);
+    breaks(both, "S12", &["(1 attempts here x 2 by the gateway `nginx` x 2 by the sdk `the SDK`)"]);
+
+    let policy = gateway(2).attempts_because(3, "until the gateway is gone").build().unwrap();
+    assert_eq!(policy.worst_case_requests(), 6);
+    let [declared] = policy.elsewhere() else { panic!("one retry elsewhere") };
+    assert_eq!((declared.place, &*declared.by, declared.attempts), (Place::Gateway, "nginx", 2));
+    let [warning] = policy.warnings() else { panic!("one warning") };
+    assert!(warning.starts_with("6 requests a call at worst"), "{warning}");
+
+    // Few enough needs no reason, but it is said; what was switched off multiplies nothing.
+    let few = builder().attempts(1).elsewhere(Place::Client, "reqwest", 3).build().unwrap();
+    assert_eq!((few.worst_case_requests(), few.warnings().len()), (3, 1));
+    let off = gateway(1).build().unwrap();
+    assert_eq!((off.worst_case_requests(), off.warnings().len()), (3, 0));
+}
+
+#[test]
+fn s13_a_declaration_that_says_nothing() {
+    breaks(builder().elsewhere(Place::Application, " ", 2).attempts(1), "S13", &["application", "without a name"]);
+    breaks(builder().elsewhere(Place::Sdk, "octocrab", 0), "S13", &["0 attempts", "1 means switched off"]);
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Instruction {
             Instruction::StatusAfter { stored: after, .. } => {
                 upload.is_some_and(|upload| stored < *after && *after <= upload.end)
             }
-            Instruction::BrokenStream { .. } => head.method == "GET" && head.target.contains("alt=media"),
+            Instruction::BrokenStream { .. } => head.is_download(),
         }
     }
 }

@@ -1,7 +1,21 @@
 //! What the testbench does where nothing fails: answers, and keeps what is uploaded
 //! (<https://cloud.google.com/storage/docs/performing-resumable-uploads>).
 
+use std::ops::Range;
+
 use super::testbench::Head;
+
+/// Of the one generation that each object here has.
+pub const ETAG: &str = "\"CAE=\"";
+
+/// The part of an object that a download asks for: all, or `Range: bytes=100-499`, unless its `If-Range` is of another
+/// generation (<https://cloud.google.com/storage/docs/json_api/v1/objects/get>).
+pub fn part(head: &Head, length: usize) -> Option<Range<usize>> {
+    let range = head.header("range").filter(|_| head.header("if-range").is_none_or(|etag| etag == ETAG))?;
+    let (first, last) = range.strip_prefix("bytes=").and_then(|range| range.split_once('-')).expect("a range");
+    let number = |text: &str| text.parse::<usize>().expect("a number");
+    Some(number(first)..length.min(number(last) + 1))
+}
 
 /// A request within the session of a resumable upload.
 pub struct Upload {

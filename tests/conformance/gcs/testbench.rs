@@ -111,8 +111,24 @@ impl Head {
         Head { method, target, headers, length }
     }
 
+    pub fn is_download(&self) -> bool {
+        self.method == "GET" && self.target.contains("alt=media")
+    }
+
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().expect("text"))
+    }
+}
+
+/// Status, further headers and body of the answer to a download.
+fn download(head: &Head, object: Bytes) -> (u16, String, Bytes) {
+    let tag = format!("etag: {}\r\n", store::ETAG);
+    match store::part(head, object.len()) {
+        None => (200, tag, object),
+        Some(part) => {
+            let range = format!("{tag}content-range: bytes {}-{}/{}\r\n", part.start, part.end - 1, object.len());
+            (206, range, object.slice(part))
+        }
     }
 }
 
@@ -174,18 +190,24 @@ impl Connection {
                     test.seen.push(seen(body, "broken-stream"));
                     test.object.clone()
                 });
-                let head = format!("HTTP/1.1 200 X\r\ncontent-length: {}\r\n\r\n", object.len());
+                let (status, header, data) = download(&head, object);
+                let head = format!("HTTP/1.1 {status} X\r\n{header}content-length: {}\r\n\r\n", data.len());
                 self.stream.write_all(head.as_bytes()).await?;
-                self.stream.write_all(&object[..after]).await?;
+                self.stream.write_all(&data[..after]).await?;
                 self.stream.shutdown().await?;
                 Ok(false)
             }
             None => {
                 let body = self.take(head.length).await?;
                 let (status, header, answer) = self.test(&id, |test| {
-                    let (status, header) = store::succeed(&head, upload.as_ref(), &body, &mut test.stored);
+                    let (status, header, answer) = if head.is_download() {
+                        download(&head, test.object.clone())
+                    } else {
+                        let (status, header) = store::succeed(&head, upload.as_ref(), &body, &mut test.stored);
+                        (status, header, test.object.clone())
+                    };
                     test.seen.push(seen(body, &status.to_string()));
-                    (status, header, test.object.clone())
+                    (status, header, answer)
                 });
                 self.answer(status, &header, &answer).await
             }

@@ -1,0 +1,221 @@
+//! The state of one call, and what follows each of its attempts.
+
+use std::{mem, time::Duration};
+
+use http::{Method, Request, Response, StatusCode, Uri, header};
+use tokio::time::Instant;
+
+use crate::{
+    AttemptOutcome, AttemptReport, CallReport, Deadline, Error, Policy,
+    deadline::later,
+    fault::{Fault, FaultKind},
+    observe::{self, About},
+    policy::{
+        Class, Outcome, Plan, Reach, StopReason, Verdict,
+        budget::{Charge, Sent},
+        decide::Situation,
+    },
+};
+
+/// The state of one call.
+pub(super) struct Call {
+    plan: Plan,
+    method: Method,
+    uri: Uri,
+    upgrade: bool,
+    started: Instant,
+    pub(super) deadline: Instant,
+    sent_at: Instant,
+    attempts: Vec<AttemptReport>,
+    /// For the next attempt, until it is sent.
+    charge: Option<Charge>,
+    /// For the current attempt.
+    sent: Option<Sent>,
+    unknown: bool,
+    previous_wait: Option<Duration>,
+}
+
+impl Call {
+    pub(super) fn of<B>(plan: Plan, request: &Request<B>) -> Self {
+        let started = Instant::now();
+        let total = later(started, plan.timeouts().total);
+        let outer = request.extensions().get::<Deadline>();
+        let deadline = outer.map_or(total, |outer| total.min(outer.instant()));
+        let upgrade = request.method() == Method::CONNECT || request.headers().contains_key(header::UPGRADE);
+        Call::begin(plan, request.method(), request.uri(), upgrade, started, deadline)
+    }
+
+    fn begin(plan: Plan, method: &Method, uri: &Uri, upgrade: bool, started: Instant, deadline: Instant) -> Self {
+        Call {
+            plan,
+            method: method.clone(),
+            uri: uri.clone(),
+            upgrade,
+            started,
+            deadline,
+            sent_at: started,
+            attempts: Vec::new(),
+            charge: None,
+            sent: None,
+            unknown: false,
+            previous_wait: None,
+        }
+    }
+
+    /// The same call as it began.
+    pub(super) fn begun(&self) -> Self {
+        Call::begin(self.plan.clone(), &self.method, &self.uri, self.upgrade, self.started, self.deadline)
+    }
+
+    /// Whether no attempt has ended yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.attempts.is_empty()
+    }
+
+    /// The next attempt goes out. Here the retry that was decided is sent, and so spent.
+    pub(super) fn sends(&mut self) {
+        self.sent_at = Instant::now();
+        self.sent = self.charge.take().map(Charge::sent);
+    }
+
+    /// Which attempt is under way; the first is 1.
+    pub(super) fn attempt(&self) -> u32 {
+        self.attempts.len() as u32 + 1
+    }
+
+    fn about(&self) -> About<'_> {
+        About { plan: &self.plan, request: Some((&self.method, &self.uri)) }
+    }
+
+    fn judge<P: Policy, RB>(&self, policy: &P, result: &Result<Response<RB>, Error>, fault: Option<Fault>) -> Verdict {
+        let outcome = match (result, fault) {
+            (Ok(response), _) => Outcome::answer(response.status(), response.headers()),
+            (Err(error), Some(fault)) => Outcome::failed_as(error, fault),
+            (Err(error), None) => Outcome::failed(error),
+        };
+        let outcome = outcome.of_attempt(self.attempt(), self.unknown);
+        self.plan.operation.heed(policy.judge(&self.plan, &outcome), &outcome)
+    }
+
+    /// The attempt is over: it goes into the report, and the budget learns of it.
+    fn record(&mut self, now: Instant, outcome: AttemptOutcome, reach: Reach, verdict: &Verdict, served: Option<bool>) {
+        if let (1, Some(served)) = (self.attempt(), served) {
+            self.plan.operation.budget.first_try(served);
+        }
+        if let Some(sent) = self.sent.take() {
+            match served {
+                Some(true) => sent.succeeded(),
+                Some(false) => sent.failed(),
+                None => drop(sent),
+            }
+        }
+        self.unknown |= reach == Reach::Unknown;
+        self.attempts.push(AttemptReport {
+            number: self.attempt(),
+            started: self.sent_at.saturating_duration_since(self.started),
+            duration: now.saturating_duration_since(self.sent_at),
+            outcome,
+            reach,
+            hint: verdict.hint(),
+            wait: None,
+            held: false,
+        });
+    }
+
+    fn report(&mut self, now: Instant, stop: Option<StopReason>, not_before: Option<Duration>) -> CallReport {
+        let retry_at = not_before.and_then(|wait| self.plan.operation.clock.now().checked_add(wait));
+        let elapsed = now.saturating_duration_since(self.started);
+        CallReport::ended(mem::take(&mut self.attempts), elapsed, stop, retry_at, self.unknown)
+    }
+
+    /// After an attempt: how long to wait for the next, if there is one.
+    pub(super) fn settle<P: Policy, RB>(
+        &mut self,
+        policy: &P,
+        result: &mut Result<Response<RB>, Error>,
+    ) -> Option<Duration> {
+        let now = Instant::now();
+        // Nobody has watched the body: whatever the error proves, it may be of another request.
+        let fault = result.as_ref().err().map(|error| Fault::read(error).unproved());
+        let verdict = self.judge(policy, result, fault);
+        let transient = verdict.class() == Class::Transient;
+        let outcome = match &result {
+            Ok(response) => AttemptOutcome::Status(response.status()),
+            Err(_) => AttemptOutcome::Fault(fault.map_or(FaultKind::Unclassified, |fault| fault.kind())),
+        };
+        observe::attempted(&self.plan, outcome, &verdict);
+        if let (Ok(response), Class::Success) = (&mut *result, verdict.class()) {
+            self.record(now, outcome, Reach::Answered, &verdict, Some(true));
+            if self.attempts.len() > 1 {
+                let report = self.report(now, None, None);
+                observe::recovered(self.about(), &report);
+                response.extensions_mut().insert(report);
+            } else {
+                observe::answered(&self.plan, Class::Success);
+            }
+            return None;
+        }
+        if !verdict.is_listed() {
+            observe::unclassified(self.about(), self.attempt(), outcome);
+        }
+        let reach = match verdict.rejected_because() {
+            Some(_) => Reach::Rejected,
+            None if result.is_ok() && !transient => Reach::Answered,
+            None => Reach::Unknown,
+        };
+        let answered = result.as_ref().is_ok_and(|response| !response.status().is_server_error());
+        let served = if transient { Some(false) } else { answered.then_some(true) };
+        let hold = self.plan.operation.held_for(&verdict, now);
+        self.record(now, outcome, reach, &verdict, served);
+        let calm = fault.is_some_and(|fault| fault.asks_calm());
+        let too_many = outcome == AttemptOutcome::Status(StatusCode::TOO_MANY_REQUESTS);
+        let situation = Situation {
+            plan: &self.plan,
+            verdict: &verdict,
+            reach,
+            calm,
+            throttled: calm || too_many || reach == Reach::Rejected,
+            attempt: self.attempts.len() as u32,
+            caller_retries: false,
+            upgrade: self.upgrade,
+            replayable: true,
+            free_used: true,
+            previous_wait: self.previous_wait,
+            hold,
+            now,
+            deadline: self.deadline,
+        };
+        match situation.decide() {
+            Ok(again) => {
+                self.charge = again.charge;
+                self.previous_wait = Some(again.own);
+                if let Some(last) = self.attempts.last_mut() {
+                    (last.wait, last.held) = (Some(again.wait), again.held);
+                }
+                if let Some(last) = self.attempts.last() {
+                    observe::will_retry(self.about(), last);
+                }
+                Some(again.wait)
+            }
+            Err(stop) => {
+                let first = self.attempts.len() == 1;
+                let report = self.report(now, Some(stop.reason), stop.not_before);
+                match result {
+                    // A business answer at the first try: no retry was refused, nothing to report.
+                    Ok(_) if first && verdict.class() == Class::Permanent => {
+                        observe::answered(&self.plan, Class::Permanent);
+                    }
+                    Ok(response) => {
+                        observe::ended(self.about(), &report, verdict.class(), false);
+                        response.extensions_mut().insert(report);
+                    }
+                    Err(error) => {
+                        observe::ended(self.about(), &report, verdict.class(), true);
+                        error.attach_call(self.plan.clone(), report);
+                    }
+                }
+                None
+            }
+        }
+    }
+}

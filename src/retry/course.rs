@@ -1,0 +1,211 @@
+//! The course of one call: which attempt, since when, and what its failures left behind.
+//!
+//! The same for a request and for a block of code. It lives in the future, never in the policy. What a call that
+//! succeeds at once does not need is behind one box that is made at the first failure.
+
+use std::{cell::LazyCell, sync::Arc, time::Duration};
+
+use http::{Method, Request, Uri};
+use tokio::time::Instant;
+
+use super::{current::AttemptTime, trail::Trail};
+use crate::{
+    Deadline, Error,
+    deadline::later,
+    hints::OutboundHints,
+    observe::{self, About},
+    policy::{
+        Class, HoldScope, Plan, StopReason,
+        budget::Charge,
+        decide::{self, Held},
+    },
+};
+
+pub(crate) struct Course {
+    pub(crate) plan: Plan,
+    /// `None`: a block of code.
+    pub(super) line: Option<RequestLine>,
+    /// The current attempt; 0 before the first.
+    pub(crate) attempt: u32,
+    /// Whoever is served by this call asks for the same once more already.
+    pub(super) caller_retries: bool,
+    outer: Option<Deadline>,
+    /// When the call began; `None` while nothing had to be waited for. An answer at once needs no clock.
+    started: Option<Instant>,
+    pub(super) trail: Option<Box<Trail>>,
+}
+
+/// What a request is about.
+pub(super) struct RequestLine {
+    pub(super) method: Method,
+    pub(super) uri: Uri,
+}
+
+impl RequestLine {
+    pub(super) fn of<B>(request: &Request<B>) -> Self {
+        RequestLine { method: request.method().clone(), uri: request.uri().clone() }
+    }
+}
+
+impl Course {
+    pub(super) fn of_request(plan: Plan, line: RequestLine, outer: Option<Deadline>) -> Self {
+        Course { line: Some(line), ..Self::of_block(plan, outer) }
+    }
+
+    pub(crate) fn of_block(plan: Plan, outer: Option<Deadline>) -> Self {
+        Course { plan, line: None, attempt: 0, caller_retries: false, outer, started: None, trail: None }
+    }
+
+    /// What whoever is being served wants.
+    pub(crate) fn heed_caller(&mut self, hints: &OutboundHints) {
+        self.outer = [self.outer, hints.deadline()].into_iter().flatten().min();
+        self.caller_retries = hints.sends_once();
+    }
+
+    /// Whether the first attempt may have to wait, or comes too late: decided when the call is polled.
+    pub(crate) fn may_not_start(&self) -> bool {
+        let operation = &self.plan.operation;
+        let held = operation.hold_scope == HoldScope::All && operation.hold.was_held();
+        let late = self.outer.is_some_and(|outer| outer.remaining().is_zero());
+        held || late || self.plan.timeouts().total.is_zero()
+    }
+
+    /// When a wait is over: go on (`None`), or not before an instant, or not at all, because of what another call was
+    /// told meanwhile.
+    pub(crate) fn still_held(&mut self) -> Result<Option<Instant>, Error> {
+        let operation = Arc::clone(&self.plan.operation);
+        let waited = match self.trail.as_ref().map(|trail| (trail.attempts.last(), trail.first_held)) {
+            Some((Some(last), _)) => last.wait,
+            Some((None, first_held)) => first_held,
+            None => None,
+        };
+        let waited = waited.unwrap_or_default();
+        let (first, now) = (self.attempt == 0, LazyCell::new(Instant::now));
+        let left = |now| self.deadline().saturating_duration_since(now);
+        let wait = match decide::held(&operation, first, waited, || *now, left) {
+            Held::No => return Ok(None),
+            Held::TooLong(hold) => {
+                let (class, reason) = (Class::Transient, StopReason::WaitTooLong);
+                return Err(self.give_up(*now, Error::held(), class, reason, Some(hold)));
+            }
+            Held::For(wait) => wait,
+        };
+        let trail = self.trail.get_or_insert_default();
+        match trail.attempts.last_mut() {
+            Some(last) => (last.wait, last.held) = (Some(waited + wait), true),
+            None => trail.first_held = Some(waited + wait),
+        }
+        Ok(Some(later(*now, wait)))
+    }
+
+    pub(crate) fn about(&self) -> About<'_> {
+        About { plan: &self.plan, request: self.line.as_ref().map(|line| (&line.method, &line.uri)) }
+    }
+
+    pub(super) fn started(&mut self) -> Instant {
+        *self.started.get_or_insert_with(Instant::now)
+    }
+
+    /// The first attempt starts with the call, unless it was held.
+    pub(super) fn attempt_started(&mut self) -> Instant {
+        let sent_at = self.trail.as_ref().and_then(|trail| trail.sent_at);
+        sent_at.unwrap_or_else(|| self.started())
+    }
+
+    /// The instant by which the call must end.
+    pub(super) fn deadline(&mut self) -> Instant {
+        let total = later(self.started(), self.plan.timeouts().total);
+        self.outer.map_or(total, |outer| total.min(outer.instant()))
+    }
+
+    /// The instant by which the current attempt must end.
+    pub(crate) fn attempt_ends(&mut self) -> Instant {
+        later(self.attempt_started(), self.plan.timeouts().attempt).min(self.deadline())
+    }
+
+    /// The same, while it has just begun: without a clock, which an answer at once does not need.
+    pub(super) fn attempt_time(&mut self) -> AttemptTime {
+        let timeouts = self.plan.timeouts();
+        match self.started {
+            None => {
+                let by = self.outer.map(Deadline::instant);
+                AttemptTime { within: timeouts.attempt.min(timeouts.total), by }
+            }
+            Some(_) => AttemptTime { within: timeouts.attempt, by: Some(self.attempt_ends()) },
+        }
+    }
+
+    /// Whether earlier attempts may have taken effect.
+    pub(crate) fn earlier_unknown(&self) -> bool {
+        self.trail.as_ref().is_some_and(|trail| trail.unknown)
+    }
+
+    /// A call through a second retry layer was noticed below.
+    pub(crate) fn found_stacked(&mut self) {
+        self.trail.get_or_insert_default().stacked = true;
+    }
+
+    /// The next attempt begins. Here the retry that was decided is sent, and so spent.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.attempt += 1;
+        let trail = self.trail.get_or_insert_default();
+        trail.sent_at = Some(now);
+        trail.sent = trail.charge.take().map(Charge::sent);
+    }
+
+    /// The next attempt of a block begins, unless it comes too late.
+    pub(crate) fn begin_in_time(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        if now >= self.deadline() {
+            return Err(self.out_of_time());
+        }
+        self.begin(now);
+        Ok(())
+    }
+
+    /// The deadline passed between two attempts.
+    pub(super) fn out_of_time(&mut self) -> Error {
+        let error = self.over();
+        self.give_up(Instant::now(), error, Class::Transient, StopReason::Deadline, None)
+    }
+
+    /// Whichever ends the call first: its own total, or the caller's deadline.
+    pub(crate) fn over(&mut self) -> Error {
+        let total = self.plan.timeouts().total;
+        let own = later(self.started(), total);
+        match self.outer {
+            Some(outer) if outer.instant() < own => Error::deadline(),
+            _ => Error::total(total),
+        }
+    }
+
+    pub(crate) fn give_up(
+        &mut self,
+        now: Instant,
+        error: Error,
+        class: Class,
+        reason: StopReason,
+        not_before: Option<Duration>,
+    ) -> Error {
+        self.end(now, error, reason, not_before, class, true)
+    }
+
+    /// Ends in an error. `failure`: it is one of what should have worked, whatever its class (S16).
+    pub(crate) fn end(
+        &mut self,
+        now: Instant,
+        error: Error,
+        reason: StopReason,
+        not_before: Option<Duration>,
+        class: Class,
+        failure: bool,
+    ) -> Error {
+        if let Some(trail) = &mut self.trail {
+            // A retry that is not sent after all: refunded now, however long this future is kept.
+            trail.charge = None;
+        }
+        let report = self.report(now, Some(reason), not_before);
+        observe::ended(self.about(), &report, class, failure);
+        error.with_call(self.plan.clone(), report)
+    }
+}
