@@ -81,18 +81,24 @@ impl<'a> Story<'a> {
             return self.ended("the answer goes to the caller");
         }
         let stop = self.asked.decision.as_ref().err().map(|stop| stop.reason);
-        let steps: [(&[StopReason], fn(&mut Self, &Operation)); 5] = [
-            (&[StopReason::Permanent, StopReason::Verify, StopReason::Upgrade], |_, _| {}),
-            (&[StopReason::NoEvidence], Self::evidence),
-            (&[StopReason::Attempts], Self::attempts),
-            (&[StopReason::ServerSaidNo, StopReason::WaitTooLong, StopReason::Deadline], Self::wait),
-            (&[StopReason::Budget], Self::budget),
-        ];
-        for (reasons, tell) in steps {
-            tell(&mut self, operation);
-            if stop.is_some_and(|stop| reasons.contains(&stop)) {
-                break;
+        let ends = |reasons: &[StopReason]| stop.is_some_and(|stop| reasons.contains(&stop));
+        'steps: {
+            if ends(&[StopReason::Permanent, StopReason::Verify, StopReason::Upgrade]) {
+                break 'steps;
             }
+            self.evidence(operation);
+            if ends(&[StopReason::NoEvidence]) {
+                break 'steps;
+            }
+            self.attempts(operation);
+            if ends(&[StopReason::Attempts]) {
+                break 'steps;
+            }
+            self.wait(operation);
+            if ends(&[StopReason::ServerSaidNo, StopReason::WaitTooLong, StopReason::Deadline]) {
+                break 'steps;
+            }
+            self.budget(operation);
         }
         let ending = match &self.asked.decision {
             Ok(_) => format!("repeated: attempt {} follows the wait", self.command.attempt + 1),

@@ -8,7 +8,7 @@ use super::{
     names::Where,
     overlap,
     place::{At, Level},
-    problem::{Kind, Problem, Severity},
+    problem::{Kind, Problem},
     resolve::{Operation, Provider, Resolved},
     settings::{BodyTest, Elsewhere, Failures},
 };
@@ -178,7 +178,6 @@ pub(super) fn warnings(resolved: &Resolved, lowered: Option<&Lowered>, problems:
     for (at, provider) in resolved.providers.iter().enumerate() {
         for (number, operation) in provider.operations.iter().enumerate() {
             let mut found = Vec::new();
-            undeclared(operation, &mut found);
             if let Some(policy) = lowered.and_then(|lowered| lowered.policies.get(at)?.get(number)?.as_ref()) {
                 multiplied(operation, policy.max_attempts(), &mut found);
                 for warning in policy.warnings() {
@@ -196,19 +195,24 @@ pub(super) fn warnings(resolved: &Resolved, lowered: Option<&Lowered>, problems:
             }
             problems.extend(found.into_iter().map(|problem| problem.about(&provider.name, &operation.name)));
         }
+        undeclared(provider, problems);
         overlap::warn(provider, problems);
     }
 }
 
-fn undeclared(operation: &Operation, problems: &mut Vec<Problem>) {
-    if operation.settings.elsewhere.is_none() && operation.settings.never.is_none() {
-        let message = format!("it is not said whether anything else retries {}", named(operation));
-        let problem = Problem::warning("S13", operation.name.place, message)
-            .label("`elsewhere` is missing")
-            .missing(["elsewhere"]);
-        let help = "write `elsewhere = []` where nothing does, or `elsewhere = [{ where = \"sdk\", by = \"…\", attempts = 3 }]`";
-        problems.push(problem.help(help));
-    }
+/// Said once for a provider, however many of its operations do not say it.
+fn undeclared(provider: &Provider, problems: &mut Vec<Problem>) {
+    let silent = |operation: &Operation| operation.settings.elsewhere.is_none() && operation.settings.never.is_none();
+    let Some(first) = provider.operations.iter().find(|operation| silent(operation)) else { return };
+    let (place, whose) = match provider.settings.elsewhere {
+        None => (provider.name.place, format!("the calls of `{}`", provider.name.value)),
+        Some(_) => (first.name.place, named(first)),
+    };
+    let message = format!("it is not said whether anything else retries {whose}");
+    let help =
+        "write `elsewhere = []` where nothing does, or `elsewhere = [{ where = \"sdk\", by = \"…\", attempts = 3 }]`";
+    let problem = Problem::warning("S13", place, message).label("`elsewhere` is missing").missing(["elsewhere"]);
+    problems.push(problem.help(help).about(&provider.name, ""));
 }
 
 fn multiplied(operation: &Operation, attempts: u32, problems: &mut Vec<Problem>) {
@@ -259,6 +263,7 @@ pub(super) fn waive(resolved: &Resolved, problems: &mut Vec<Problem>) {
 }
 
 /// What depends on the day: reviews that grow old, waivers that end.
+#[cfg(feature = "cli")]
 pub(crate) fn dates(resolved: &Resolved, today: jiff::civil::Date, max_age_days: i32) -> Vec<Problem> {
     let mut problems = Vec::new();
     let days_since = |day: jiff::civil::Date| day.until(today).map_or(0, |span| span.get_days());
@@ -282,7 +287,7 @@ pub(crate) fn dates(resolved: &Resolved, today: jiff::civil::Date, max_age_days:
         if let Some(until) = waiver.until.as_ref().filter(|until| until.value.0 < today) {
             let rule = waiver.rule.as_ref().map_or("", |rule| rule.value.as_str());
             let message = format!("the waiver of {rule} ended on {}", until.value.0);
-            let problem = Problem { severity: Severity::Error, ..Problem::warning("S18", until.place, message) };
+            let problem = Problem::owed("S18", until.place, message);
             problems.push(problem.label("over").help("keep the rule now, or give the waiver a new day and its reason"));
         }
     }

@@ -128,8 +128,8 @@ impl ContractBuilder {
         };
         for origin in &self.origins {
             match origin {
-                Origin::Text { text, .. } if text.len() as u64 > LARGEST => {
-                    failed(Path::new("text"), too_large(text.len() as u64));
+                Origin::Text { name, text } if text.len() as u64 > LARGEST => {
+                    failed(Path::new(name), format!("`{name}` {}", too_large(text.len() as u64)));
                 }
                 Origin::Text { name, text } => texts.push((name.clone(), text.clone())),
                 Origin::Path(path) => match files(path) {
@@ -158,6 +158,7 @@ impl ContractBuilder {
 /// What was found in a contract, in the order of its files.
 pub(crate) struct Examined {
     pub(crate) sources: Arc<Sources>,
+    #[cfg_attr(not(feature = "cli"), allow(dead_code))] // for the command
     pub(crate) resolved: resolve::Resolved,
     pub(crate) problems: Vec<Problem>,
     /// `None`: it does not load.

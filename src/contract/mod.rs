@@ -41,6 +41,60 @@
 //! The host chooses the provider. Of its operations, the most specific one that matches wins, as in [`Routes`]; the provider's
 //! own settings hold for what none matches, unless it says `others = "once"`. A request to any other host is sent once.
 
+//!
+//! # The format
+//!
+//! `redial schema` prints it as JSON Schema, which an editor takes from a first line `#:schema redial.schema.json`.
+//! Durations are texts (`"500ms"`, `"2s"`, `"1m30s"`; units `d`, `h`, `m`, `s`, `ms`, the longer first), dates are TOML's
+//! own. A key that is not known is refused, with the nearest one that is.
+//!
+//! | at the top | |
+//! | --- | --- |
+//! | `format` | `1` |
+//! | `[defaults]` | settings for every provider of the file; `unknown_hosts`: how long a request to a host that no provider has may take (default `"60s"`) |
+//! | `[provider.NAME]` | a provider: `hosts` (`host`, `host:port`, `*.suffix`), `contract` (`url`, `reviewed`, `owner`), `others` (`as-provider`, the default, or `once`), and settings |
+//! | `[[provider.NAME.operation]]` | an operation: `name`, `match` (`METHOD /path/{parameter}`, one or several, `{*rest}` at the end), and settings |
+//! | `[env.NAME]` | `defaults` and `provider`, over those of the file |
+//! | `[[waiver]]` | a rule that is not kept yet: `rule`, `provider`, `operation`, `reason`, `until`. Not for what a policy cannot be built against |
+//!
+//! | setting | default | |
+//! | --- | --- | --- |
+//! | `timeouts` | none: asked for | `attempt`, `total` (S8); `connect` for [`Contract::connect_timeout`], `body_idle` for [`TimeoutLayer::of`](crate::TimeoutLayer::of) |
+//! | `attempts` | none: asked for | in all, the first included; `{ max = 4, reason = "…" }` above 3 (S12) |
+//! | `backoff` | none: asked for | `initial`, `multiplier`, `max`; `floor` (50 ms), `jitter` (`full`, `equal`, `decorrelated`, or `none` with a `reason`) |
+//! | `transient` | none: asked for | `status`, `faults` ([`FaultKind`](crate::FaultKind)), `grpc`: what passes by itself |
+//! | `business` | none | the same lists: what is known and final |
+//! | `answer` | none | rules on answers, tried before the lists: `when` (`status`, `header`, `body`, `after`), `means`, `wait`, `basis`, `because`; see [`AnswerRule`](crate::policy::AnswerRule) |
+//! | `budget` | `default` | `setting` (`default`, `aws`, `grpc`, `finagle`, `unlimited` with a `reason`) or the numbers of a [`BudgetSetting`](crate::policy::budget::BudgetSetting); `group` |
+//! | `server` | `Retry-After` alone | `wait`, `reset` (lists of `header`, `unit`), `should_retry`, `longest_wait` |
+//! | `key` | `idempotency-key` | `header`, `valid_for`, `replays`: the provider gives a repeat the saved answer again, so that what was answered is not repeated for the key's sake |
+//! | `idempotent` | by method | `stated`, `key`, `headers`, `query`, `method = false` |
+//! | `elsewhere` | warned of | what else retries: `where` (`sdk`, `gateway`, `application`), `by`, `attempts` |
+//! | `hold` | `retries` | which calls wait when one was told to: `retries`, `all`, `none` |
+//! | `never` | | why it is never repeated |
+//! | `fallback` | none: asked for | what instead, or `"none"` |
+//!
+//! # Rules
+//!
+//! | rule | |
+//! | --- | --- |
+//! | S1 | only what the contract names is repeated; what nobody knows never is |
+//! | S5 | business answers are final: a 4xx that passes by itself needs a written reason |
+//! | S6 | what an answer means is documented: the source, the day of its review, its owner, and each rule's basis |
+//! | S7 | what may have had an effect is repeated only with evidence that this is safe |
+//! | S8 | an attempt and a call have a timeout each, and the waits fit in |
+//! | S9, S10, S11 | waits have a floor above zero, are spread, and are bounded |
+//! | S12 | two or three attempts; more need a reason, and ten cannot be built |
+//! | S13 | whatever else retries on the path is declared, or switched off |
+//! | S15 | every operation has a name, by which it is found in events and metrics |
+//! | S17 | never earlier than the provider says |
+//! | S18 | one provider's rules stand in one place, and no two of them speak of the same request |
+//! | S19 | each operation says what happens instead when it has failed, or that nothing does |
+//! | S20 | a budget bounds the load of retries |
+//!
+//! What depends on the day (a review that is too old, a waiver that has ended) is `redial check`'s to say: a program does not
+//! stop for a date that has passed.
+
 mod answers;
 #[cfg(feature = "cli")]
 pub(crate) mod ask;

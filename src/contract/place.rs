@@ -51,6 +51,7 @@ pub(crate) enum Level {
     Env,
 }
 
+#[cfg(feature = "cli")]
 impl Level {
     /// As `explain` names it.
     pub(crate) const fn as_str(self) -> &'static str {
@@ -71,6 +72,7 @@ pub(crate) struct At<T> {
     pub(crate) place: Place,
 }
 
+#[cfg(feature = "cli")]
 impl<T> At<T> {
     pub(crate) fn map<U>(&self, map: impl FnOnce(&T) -> U) -> At<U> {
         At { value: map(&self.value), place: self.place }
@@ -126,11 +128,13 @@ impl Sources {
     }
 
     /// Where a place ends.
+    #[cfg(feature = "cli")]
     pub(crate) fn end(&self, place: Place) -> LineColumn {
         self.get(place.file).map_or(LineColumn { line: 1, column: 1 }, |source| source.line_column(place.end))
     }
 
     /// `file:line`, as an editor opens it.
+    #[cfg(feature = "cli")]
     pub(crate) fn line(&self, place: Place) -> String {
         format!("{}:{}", self.name(place), self.begin(place).line)
     }

@@ -142,10 +142,12 @@ impl Finding {
         Finding { problem, sources: Arc::clone(sources), source: NamedSource::new(name, shown).with_language("TOML") }
     }
 
+    #[cfg(feature = "cli")]
     pub(crate) fn problem(&self) -> &Problem {
         &self.problem
     }
 
+    #[cfg(feature = "cli")]
     pub(crate) fn sources(&self) -> &Sources {
         &self.sources
     }

@@ -124,7 +124,7 @@ fn a_slip_that_many_operations_inherit_is_one_problem() {
 fn what_is_allowed_but_not_meant_is_a_warning() {
     let text = SHOP.replace("elsewhere = []\n", "");
     let warnings: Vec<_> = contract(&text).warnings().iter().map(ToString::to_string).collect();
-    assert_eq!(warnings, ["S13: it is not said whether anything else retries the provider"]);
+    assert_eq!(warnings, ["S13: it is not said whether anything else retries the calls of `shop`"]);
 
     let text = SHOP.replace("elsewhere = []", "elsewhere = [{ where = \"sdk\", by = \"octocrab\", attempts = 4 }]");
     let warnings: Vec<_> = contract(&text).warnings().iter().map(ToString::to_string).collect();
