@@ -72,7 +72,7 @@ fn transient(operation: &Operation) -> Item {
     let found = written.map(|written| {
         let statuses = written.status.iter().flat_map(|list| &list.value).map(|status| status.value.0.to_string());
         let faults = written.faults.iter().flat_map(|list| &list.value).map(|fault| fault.as_str().to_owned());
-        let codes = written.grpc.iter().flat_map(|list| &list.value).map(|code| code.as_str().to_owned());
+        let codes = written.grpc.iter().flat_map(|list| &list.value).map(|code| code.name().as_str().to_owned());
         (statuses.chain(faults).chain(codes).collect::<Vec<_>>().join(", "), written.place)
     });
     let found = found.or_else(|| by_rule.map(|rule| ("by rules on answers".to_owned(), rule.place)));
