@@ -159,13 +159,6 @@ fn fallback(operation: &Operation, problems: &mut Vec<Problem>) {
     }
 }
 
-/// What else retries on the path, and how many requests one call may become.
-pub(crate) fn worst_case(operation: &Operation, attempts: u32) -> u64 {
-    let others = operation.settings.elsewhere.iter().flat_map(|list| &list.value);
-    let others = others.filter_map(|other| other.attempts.as_ref()).map(|attempts| u64::from(attempts.value.max(1)));
-    others.fold(u64::from(attempts), u64::saturating_mul)
-}
-
 /// What is allowed, but probably not meant. Nothing here depends on the day: a program must not fail, nor speak up, for
 /// a date that has passed.
 pub(super) fn warnings(resolved: &Resolved, lowered: Option<&Lowered>, problems: &mut Vec<Problem>) {
