@@ -113,7 +113,8 @@ pub(super) struct Explain {
     /// A header of the request, 'name: value'.
     #[arg(long = "header", short = 'H', value_name = "HEADER", value_parser = header)]
     pub(super) headers: Vec<(http::HeaderName, http::HeaderValue)>,
-    /// The answer's status.
+    /// The answer's status. A call of gRPC is one by --header 'content-type: application/grpc'; its answer is a 200 with
+    /// --answer-header 'grpc-status: 14'.
     #[arg(long, value_name = "STATUS", value_parser = status, required_unless_present = "fault", conflicts_with = "fault")]
     pub(super) status: Option<http::StatusCode>,
     /// What went wrong instead of an answer: connect, dns, tls, reset, closed, timeout, body, protocol, refused-stream,

@@ -7,11 +7,12 @@ use crate::{
     Class, Evidence, Reach, StopReason,
     contract::{
         Contract, Groups, Loaded,
-        ask::{Asked, Supposed, When, ask, proves_unsent},
+        ask::{Asked, Supposed, When, ask, is_grpc, proves_unsent},
         duration::shown,
         place::{Level, Place},
         resolve::{Operation, Provider},
     },
+    redact::Redacted,
 };
 
 pub(super) fn run(command: &Explain, terminal: &Terminal) -> End {
@@ -53,7 +54,16 @@ fn explained(command: &Explain) -> Result<String, (String, End)> {
     };
     let when = When { attempt: command.attempt, after_unknown: command.after_unknown, elapsed: command.elapsed };
     let asked = ask(loaded.routes(), &request, &supposed, when);
-    Ok(Story { loaded: &loaded, command, supposed: &supposed, asked: &asked, out: String::new(), step: 0 }.told())
+    Ok(Story {
+        loaded: &loaded,
+        command,
+        supposed: &supposed,
+        asked: &asked,
+        is_grpc: is_grpc(&request),
+        out: String::new(),
+        step: 0,
+    }
+    .told())
 }
 
 /// The steps, in the engine's own order, up to the one that ends it.
@@ -62,6 +72,7 @@ struct Story<'a> {
     command: &'a Explain,
     supposed: &'a Supposed,
     asked: &'a Asked,
+    is_grpc: bool,
     out: String,
     step: u32,
 }
@@ -166,7 +177,14 @@ impl<'a> Story<'a> {
                 let listed = listed.flat_map(|list| list.status.iter()).flat_map(|list| &list.value);
                 let listed =
                     listed.into_iter().find(|listed| listed.value.0 == status.as_u16()).map(|listed| listed.place);
-                (status.as_u16().to_string(), written.map(|rule| rule.place).or(listed))
+                let place = written.map(|rule| rule.place).or(listed);
+                match headers.get("grpc-status").filter(|_| self.is_grpc) {
+                    Some(code) => (
+                        format!("gRPC code {}", Redacted(&String::from_utf8_lossy(code.as_bytes()))),
+                        place.or(self.code(operation)),
+                    ),
+                    None => (status.as_u16().to_string(), place),
+                }
             }
             Supposed::Fault { kind, unsent } => {
                 let listed = settings.transient.iter().flat_map(|list| list.faults.iter()).flat_map(|list| &list.value);
@@ -175,6 +193,16 @@ impl<'a> Story<'a> {
             }
         };
         self.say("verdict", &format!("{what}: {class}"), place);
+    }
+
+    /// The list that the answer's code of gRPC stands in.
+    fn code(&self, operation: &Operation) -> Option<Place> {
+        let Supposed::Answer { status, headers, .. } = self.supposed else { return None };
+        let code = crate::Outcome::answer(*status, headers).over_grpc().grpc_code()?;
+        let settings = &operation.settings;
+        let lists = [settings.transient.as_ref(), settings.business.as_ref()].into_iter().flatten();
+        let mut listed = lists.flat_map(|list| list.grpc.iter()).flat_map(|list| &list.value);
+        listed.find(|listed| listed.name().code() == code).map(|listed| listed.place)
     }
 
     fn evidence(&mut self, operation: &Operation) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header::CONTENT_TYPE};
 
 use super::{
     End,
@@ -11,7 +11,7 @@ use super::{
     terminal::Terminal,
 };
 use crate::{
-    Class, FaultKind, StandardPolicy, StopReason,
+    Class, FaultKind, GrpcCode, StandardPolicy, StopReason,
     contract::{
         Groups, Loaded,
         ask::{Supposed, When, ask, proves_unsent},
@@ -52,6 +52,7 @@ impl Cell {
 enum Column {
     Status(StatusCode),
     Fault(FaultKind),
+    Code(GrpcCode),
 }
 
 impl Column {
@@ -59,6 +60,7 @@ impl Column {
         match self {
             Column::Status(status) => status.as_u16().to_string(),
             Column::Fault(kind) => kind.to_string(),
+            Column::Code(code) => code.to_string(),
         }
     }
 }
@@ -95,7 +97,7 @@ pub(super) fn run(command: &Matrix, terminal: &Terminal) -> End {
     }
 }
 
-/// The statuses that the contract or the usual set names, then every fault.
+/// The statuses that the contract or the usual set names, every fault, and the codes of gRPC that the contract names.
 fn columns(loaded: &Loaded) -> Vec<Column> {
     let mut statuses: BTreeSet<u16> = STATUSES.into();
     for operation in loaded.resolved.providers.iter().flat_map(|provider| &provider.operations) {
@@ -109,7 +111,17 @@ fn columns(loaded: &Loaded) -> Vec<Column> {
     }
     let statuses = statuses.into_iter().filter_map(|status| StatusCode::from_u16(status).ok()).map(Column::Status);
     let faults = FaultKind::ALL.into_iter().filter(|kind| *kind != FaultKind::Unclassified).map(Column::Fault);
-    statuses.chain(faults).collect()
+    statuses.chain(faults).chain(codes(loaded).into_iter().map(Column::Code)).collect()
+}
+
+/// The codes of gRPC that the contract names; without one, it is about none.
+fn codes(loaded: &Loaded) -> Vec<GrpcCode> {
+    let operations = loaded.resolved.providers.iter().flat_map(|provider| &provider.operations);
+    let lists =
+        operations.flat_map(|operation| [&operation.settings.transient, &operation.settings.business]).flatten();
+    let named = lists.flat_map(|list| list.grpc.iter()).flat_map(|list| &list.value);
+    let named: Vec<GrpcCode> = named.map(|code| code.name().code()).collect();
+    GrpcCode::ALL.into_iter().filter(|code| named.contains(code)).collect()
 }
 
 fn rows(loaded: &Loaded, columns: &[Column]) -> Vec<Row> {
@@ -145,6 +157,12 @@ fn cell(policy: &StandardPolicy, operation: &Operation, method: &Method, column:
     let supposed = match column {
         Column::Status(status) => Supposed::Answer { status, headers: HeaderMap::new(), body: Vec::new() },
         Column::Fault(kind) => Supposed::Fault { kind, unsent: proves_unsent(kind) },
+        Column::Code(code) => {
+            request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+            let headers =
+                HeaderMap::from_iter([(HeaderName::from_static("grpc-status"), HeaderValue::from(code as u16))]);
+            Supposed::Answer { status: StatusCode::OK, headers, body: Vec::new() }
+        }
     };
     let asked = ask(policy, &request, &supposed, When::default());
     let cell = match (&asked.decision, asked.verdict.class()) {
@@ -157,7 +175,7 @@ fn cell(policy: &StandardPolicy, operation: &Operation, method: &Method, column:
     };
     let conditional = match column {
         Column::Status(status) => conditional(operation).any(|(rule, _)| speaks_of(rule, status)),
-        Column::Fault(_) => false,
+        Column::Fault(_) | Column::Code(_) => false,
     };
     (cell, conditional)
 }

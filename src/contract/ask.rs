@@ -44,6 +44,12 @@ pub(crate) struct Asked {
     pub(crate) decision: Result<Again, Stop>,
 }
 
+/// Whether it is a call of gRPC, by its content type.
+pub(crate) fn is_grpc(request: &Request<()>) -> bool {
+    let kind = request.headers().get(http::header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
+}
+
 /// Asks the engine. The budget is taken as it is, full where nothing was sent, and is left so; no other call holds this one.
 pub(crate) fn ask(policy: &dyn Policy, request: &Request<()>, supposed: &Supposed, when: When) -> Asked {
     let plan = policy.plan(&RequestHead::of(request));
@@ -55,9 +61,11 @@ pub(crate) fn ask(policy: &dyn Policy, request: &Request<()>, supposed: &Suppose
             (Outcome::failed_as(&error, fault), None, Some(fault))
         }
     };
-    let outcome = outcome.of_attempt(when.attempt, when.after_unknown);
+    let mut outcome = outcome.of_attempt(when.attempt, when.after_unknown);
+    if is_grpc(request) {
+        outcome = outcome.over_grpc();
+    }
     let mut verdict = policy.judge(&plan, &outcome);
-    let mut outcome = outcome;
     if let (true, Some(body)) = (verdict.asks_for_body(), body) {
         outcome = outcome.with_body(body);
         verdict = policy.judge(&plan, &outcome);

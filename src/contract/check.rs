@@ -5,7 +5,6 @@ use super::{
     duration::shown,
     locate::named,
     lower::Lowered,
-    names::Where,
     overlap,
     place::{At, Level},
     problem::{Kind, Problem},
@@ -80,7 +79,7 @@ fn contradictions(operation: &Operation, problems: &mut Vec<Problem>) {
         let (Failures { status, faults, grpc }, other) = (&business.value, &transient.value);
         both(status, &other.status, |status| status.0.to_string(), problems);
         both(faults, &other.faults, |fault| fault.as_str().to_owned(), problems);
-        both(grpc, &other.grpc, |code| code.as_str().to_owned(), problems);
+        both(grpc, &other.grpc, |code| code.name().as_str().to_owned(), problems);
     }
     for answer in settings.answer.iter().flat_map(|answers| &answers.value) {
         let body = answer.when.as_ref().and_then(|when| when.body.as_ref());
@@ -98,15 +97,10 @@ fn contradictions(operation: &Operation, problems: &mut Vec<Problem>) {
 
 type List<T> = Option<At<Vec<At<T>>>>;
 
-fn both<T: PartialEq>(
-    business: &List<T>,
-    transient: &List<T>,
-    text: impl Fn(&T) -> String,
-    problems: &mut Vec<Problem>,
-) {
+fn both<T>(business: &List<T>, transient: &List<T>, text: impl Fn(&T) -> String, problems: &mut Vec<Problem>) {
     let (Some(business), Some(transient)) = (business, transient) else { return };
     for one in &business.value {
-        if let Some(other) = transient.value.iter().find(|other| other.value == one.value) {
+        if let Some(other) = transient.value.iter().find(|other| text(&other.value) == text(&one.value)) {
             let message = format!("{} is listed as business and as transient", text(&one.value));
             let problem = Problem::owed("S5", one.place, message).label("final here");
             problems.push(problem.other(other.place, "passes here").help("leave it out of one of the lists"));
@@ -165,13 +159,6 @@ fn fallback(operation: &Operation, problems: &mut Vec<Problem>) {
     }
 }
 
-/// What else retries on the path, and how many requests one call may become.
-pub(crate) fn worst_case(operation: &Operation, attempts: u32) -> u64 {
-    let others = operation.settings.elsewhere.iter().flat_map(|list| &list.value);
-    let others = others.filter_map(|other| other.attempts.as_ref()).map(|attempts| u64::from(attempts.value.max(1)));
-    others.fold(u64::from(attempts), u64::saturating_mul)
-}
-
 /// What is allowed, but probably not meant. Nothing here depends on the day: a program must not fail, nor speak up, for
 /// a date that has passed.
 pub(super) fn warnings(resolved: &Resolved, lowered: Option<&Lowered>, problems: &mut Vec<Problem>) {
@@ -179,24 +166,30 @@ pub(super) fn warnings(resolved: &Resolved, lowered: Option<&Lowered>, problems:
         for (number, operation) in provider.operations.iter().enumerate() {
             let mut found = Vec::new();
             if let Some(policy) = lowered.and_then(|lowered| lowered.policies.get(at)?.get(number)?.as_ref()) {
-                multiplied(operation, policy.max_attempts(), &mut found);
-                for warning in policy.warnings() {
-                    let place =
-                        operation.settings.backoff.as_ref().map_or(operation.name.place, |backoff| backoff.place);
-                    let problem = Problem::warning("S8", place, format!("{}: {warning}", named(operation)));
-                    let total = operation.settings.timeouts.as_ref().and_then(|timeouts| timeouts.total.as_ref());
-                    let problem =
-                        problem.label("these waits").help("shorten the waits, make fewer attempts, or raise `total`");
-                    found.push(match total {
-                        Some(total) => problem.other(total.place, "this total"),
-                        None => problem,
-                    });
-                }
+                found.extend(policy.warnings().iter().map(|warning| of_engine(operation, warning)));
             }
             problems.extend(found.into_iter().map(|problem| problem.about(&provider.name, &operation.name)));
         }
         undeclared(provider, problems);
         overlap::warn(provider, problems);
+    }
+}
+
+/// What the engine warns of, at its place.
+fn of_engine(operation: &Operation, warning: &str) -> Problem {
+    let settings = &operation.settings;
+    let message = format!("{}: {warning}", named(operation));
+    if warning.contains("requests a call") {
+        let place = settings.elsewhere.as_ref().map_or(operation.name.place, |elsewhere| elsewhere.place);
+        let help = "switch all retries off but one: there is one retry to a path";
+        return Problem::warning("S13", place, message).label("they multiply").help(help);
+    }
+    let place = settings.backoff.as_ref().map_or(operation.name.place, |backoff| backoff.place);
+    let problem = Problem::warning("S8", place, message).label("these waits");
+    let problem = problem.help("shorten the waits, make fewer attempts, or raise `total`");
+    match settings.timeouts.as_ref().and_then(|timeouts| timeouts.total.as_ref()) {
+        Some(total) => problem.other(total.place, "this total"),
+        None => problem,
     }
 }
 
@@ -213,26 +206,6 @@ fn undeclared(provider: &Provider, problems: &mut Vec<Problem>) {
         "write `elsewhere = []` where nothing does, or `elsewhere = [{ where = \"sdk\", by = \"…\", attempts = 3 }]`";
     let problem = Problem::warning("S13", place, message).label("`elsewhere` is missing").missing(["elsewhere"]);
     problems.push(problem.help(help).about(&provider.name, ""));
-}
-
-fn multiplied(operation: &Operation, attempts: u32, problems: &mut Vec<Problem>) {
-    let worst = worst_case(operation, attempts);
-    let Some(elsewhere) = operation.settings.elsewhere.as_ref() else { return };
-    if attempts < 2 || worst == u64::from(attempts) {
-        return;
-    }
-    let others =
-        elsewhere.value.iter().filter(|other| other.attempts.as_ref().is_some_and(|attempts| attempts.value > 1));
-    let others = others.map(|other| {
-        let Elsewhere { place, by, attempts } = &other.value;
-        let place = place.as_deref().copied().unwrap_or(Where::Sdk).as_str();
-        let by = by.as_ref().map_or(place, |by| by.value.as_str());
-        format!(" × {} by {by}", attempts.as_ref().map_or(1, |attempts| attempts.value))
-    });
-    let factors: String = others.collect();
-    let message = format!("one call of {} may be {worst} requests: {attempts} attempts{factors}", named(operation));
-    let problem = Problem::warning("S13", elsewhere.place, message).label("they multiply");
-    problems.push(problem.help("switch all retries off but one: there is one retry to a path"));
 }
 
 /// Takes away what is waived, until whenever. A waiver that is not whole is a problem; one for what cannot be built

@@ -2,7 +2,6 @@
 
 use super::{
     answers,
-    check::worst_case,
     duration::shown,
     names::JitterName,
     place::{At, Place},
@@ -72,7 +71,7 @@ fn transient(operation: &Operation) -> Item {
     let found = written.map(|written| {
         let statuses = written.status.iter().flat_map(|list| &list.value).map(|status| status.value.0.to_string());
         let faults = written.faults.iter().flat_map(|list| &list.value).map(|fault| fault.as_str().to_owned());
-        let codes = written.grpc.iter().flat_map(|list| &list.value).map(|code| code.as_str().to_owned());
+        let codes = written.grpc.iter().flat_map(|list| &list.value).map(|code| code.name().as_str().to_owned());
         (statuses.chain(faults).chain(codes).collect::<Vec<_>>().join(", "), written.place)
     });
     let found = found.or_else(|| by_rule.map(|rule| ("by rules on answers".to_owned(), rule.place)));
@@ -167,13 +166,20 @@ fn one_retry(operation: &Operation) -> Item {
     let Some(elsewhere) = &operation.settings.elsewhere else {
         return item(question, None, "it is not said what else retries");
     };
-    let worst = worst_case(operation, 1);
+    let worst = worst_case(operation);
     if worst > 1 {
         let why = format!("others make {worst} requests of each");
         return Item { question, answer: Answer::No, why, place: Some(elsewhere.place) };
     }
     let why = if elsewhere.value.is_empty() { "nothing else retries" } else { "what else could is switched off" };
     item(question, Some((why.to_owned(), elsewhere.place)), "")
+}
+
+/// How many requests what else retries makes of one.
+fn worst_case(operation: &Operation) -> u64 {
+    let others = operation.settings.elsewhere.iter().flat_map(|list| &list.value);
+    let others = others.filter_map(|other| other.attempts.as_ref()).map(|attempts| u64::from(attempts.value.max(1)));
+    others.fold(1, u64::saturating_mul)
 }
 
 fn observed(provider: &Provider, operation: &Operation) -> Item {

@@ -19,6 +19,7 @@ pub(super) fn named(operation: &Operation) -> String {
 pub(super) fn located(rule: &'static str, text: &str, operation: &Operation) -> Problem {
     let what = text.split_once(": ").map_or(text, |(what, _)| what);
     let (place, label, help) = match rule {
+        _ if text.starts_with("the code ") => code(rule, text, operation),
         "S1" | "S5" => transient(text, operation),
         "S7" => (stated(operation), "why?", "say in words why a repeat is safe".to_owned()),
         "S8" => timeouts(text, operation),
@@ -62,6 +63,19 @@ fn transient(text: &str, operation: &Operation) -> Found {
     let unclassified = faults.iter().flat_map(|list| &list.value).find(|fault| fault.as_str() == "unclassified");
     let place = unclassified.map_or(written.place, |fault| fault.place);
     (place, "nobody knows what failed", "name what failed; what nobody knows is never repeated".to_owned())
+}
+
+/// The third word is the code.
+fn code(rule: &str, text: &str, operation: &Operation) -> Found {
+    let name = text.split(' ').nth(2).unwrap_or_default();
+    let written = operation.settings.transient.as_ref();
+    let mut listed = written.iter().flat_map(|list| list.grpc.iter()).flat_map(|list| &list.value);
+    let place = listed.find(|code| code.name().as_str() == name).map(|code| code.place);
+    let help = match rule {
+        "S7" => "by its own meaning it may have been processed: list its name alone".to_owned(),
+        _ => format!("leave it out, or write `{{ code = \"{name}\", because = \"…\" }}`"),
+    };
+    (place.unwrap_or(operation.name.place), "passes by itself?", help)
 }
 
 fn timeouts(text: &str, operation: &Operation) -> Found {
@@ -116,6 +130,11 @@ fn backoff(rule: &str, text: &str, operation: &Operation) -> Found {
 
 fn attempts(text: &str, operation: &Operation) -> Found {
     let place = operation.settings.attempts.as_ref().map_or(operation.name.place, |attempts| attempts.place);
+    if text.contains("requests a call") {
+        let place = operation.settings.elsewhere.as_ref().map_or(place, |elsewhere| elsewhere.place);
+        let help = "switch one of them off, or, for at most 9 in all, write `attempts = { max = 2, reason = \"…\" }`";
+        return (place, "they multiply", help.to_owned());
+    }
     if text.contains("= 0") {
         return (place, "none at all?", "the first try counts, so 1 means never repeated".to_owned());
     }

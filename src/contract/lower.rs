@@ -11,7 +11,7 @@ use super::{
     problem::Problem,
     resolve::{Operation, Provider, Resolved},
     routing::Routing,
-    settings::{Backoff, Failures, Settings, WaitHeader},
+    settings::{Backoff, Elsewhere, Failures, Settings, WaitHeader},
 };
 use crate::{
     Routes, StandardPolicy, Timeouts, Transient,
@@ -97,8 +97,17 @@ pub(crate) fn builder(
         builder = builder.backoff(backoff);
     }
     if let Some(business) = &settings.business {
-        builder = builder.business(listed(&business.status).map(|status| status.value.0));
-        // gRPC codes that are final are final unlisted as well: see `transient` for those that pass.
+        builder = builder
+            .business(listed(&business.status).map(|status| status.value.0))
+            .business_codes(listed(&business.grpc).map(|code| code.name().code()));
+    }
+    for other in listed(&settings.elsewhere) {
+        // One that is not whole is a problem already.
+        if let Elsewhere { place: Some(place), by: Some(by), attempts: Some(attempts) } = &other.value {
+            if attempts.value > 0 {
+                builder = builder.elsewhere(place.place(), by.value.clone(), attempts.value);
+            }
+        }
     }
     for rule in settings.answer.iter().flat_map(|answers| &answers.value) {
         if let Some(rule) = answers::rule(rule, provider, problems) {
@@ -145,8 +154,9 @@ fn timeouts(operation: &Operation, problems: &mut Vec<Problem>) -> Timeouts {
 
 /// How many, and why so many. `None`: it is not said.
 fn attempts(operation: &Operation, problems: &mut Vec<Problem>) -> Option<(u32, Option<String>)> {
-    if operation.settings.never.is_some() {
-        return Some((1, None));
+    if let Some(never) = &operation.settings.never {
+        // Whatever else retries on the path: this does not.
+        return Some((1, Some(never.value.clone())));
     }
     let Some(written) = &operation.settings.attempts else {
         let message = format!("it is not said how many attempts {} has", locate::named(operation));
@@ -178,9 +188,9 @@ fn transient(operation: &Operation, repeats: bool, problems: &mut Vec<Problem>) 
         }
         return Transient::none();
     };
-    let Failures { status, faults, grpc: _ } = &written.value;
-    // PLACE FOR GRPC: the codes are read and checked; they are lowered where a policy judges codes.
+    let Failures { status, faults, grpc } = &written.value;
     let transient = listed(status).fold(Transient::none(), |transient, status| transient.status(status.value.0));
+    let transient = listed(grpc).fold(transient, |transient, code| code.list(transient));
     listed(faults).fold(transient, |transient, fault| transient.fault(fault.kind()))
 }
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     FaultKind,
-    policy::{HoldScope, Jitter, Unit},
+    policy::{GrpcCode, HoldScope, Jitter, Place as Foreign, Unit},
 };
 
 /// An enum of names, read with the nearest one suggested.
@@ -95,7 +95,7 @@ impl FaultName {
 
 names! {
     /// A status code of gRPC, by its name (<https://grpc.io/docs/guides/status-codes/>).
-    GrpcCode("gRPC code") {
+    CodeName("gRPC code") {
         Cancelled = "CANCELLED",
         Unknown = "UNKNOWN",
         InvalidArgument = "INVALID_ARGUMENT",
@@ -112,6 +112,13 @@ names! {
         Unavailable = "UNAVAILABLE",
         DataLoss = "DATA_LOSS",
         Unauthenticated = "UNAUTHENTICATED",
+    }
+}
+
+impl CodeName {
+    pub(crate) fn code(self) -> GrpcCode {
+        // Every name of the list is one of the engine's.
+        GrpcCode::ALL.into_iter().find(|code| code.as_str() == self.as_str()).unwrap_or(GrpcCode::Unknown)
     }
 }
 
@@ -246,12 +253,25 @@ names! {
 names! {
     /// Who else retries on the path.
     Where("place") {
-        /// An SDK or client beneath.
+        /// An SDK.
         Sdk = "sdk",
+        /// The HTTP client itself, beneath.
+        Client = "client",
         /// A proxy, mesh or gateway on the way.
         Gateway = "gateway",
         /// The application above.
         Application = "application",
+    }
+}
+
+impl Where {
+    pub(crate) fn place(self) -> Foreign {
+        match self {
+            Where::Sdk => Foreign::Sdk,
+            Where::Client => Foreign::Client,
+            Where::Gateway => Foreign::Gateway,
+            Where::Application => Foreign::Application,
+        }
     }
 }
 
@@ -270,5 +290,25 @@ names! {
     After("condition") {
         /// It may have taken effect.
         Unknown = "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_engines() {
+        for (name, found) in CodeName::ALL {
+            assert_eq!(found.code().as_str(), *name);
+        }
+        assert_eq!(CodeName::ALL.len() + 1, GrpcCode::ALL.len(), "all but OK");
+        for (name, found) in FaultName::ALL {
+            assert_eq!(found.kind().as_str(), *name);
+        }
+        assert_eq!(FaultName::ALL.len(), FaultKind::ALL.len());
+        for (name, found) in Where::ALL {
+            assert_eq!(found.place().as_str(), *name);
+        }
     }
 }

@@ -6,12 +6,13 @@ use http::HeaderName;
 use toml::de::DeValue;
 
 use super::{
+    names::CodeName,
     place::{At, Place},
     problem::Problem,
     read::{Read, Reader},
     table::table,
 };
-use crate::redact::Redacted;
+use crate::{Transient, redact::Redacted};
 
 /// A duration, written as `"1m30s"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,6 +90,63 @@ impl Read for Attempts {
             return None;
         }
         Some(Attempts::Table(table))
+    }
+}
+
+table! {
+    /// A gRPC code, and why it passes.
+    CodeTable {
+        /// Its name.
+        code: CodeName,
+        /// Why it passes by itself, where codes of its kind do not (S5).
+        because: String,
+        /// Where the provider documents that it means "not processed": a repeat needs no evidence then (S7).
+        rejected: String,
+    }
+}
+
+/// A gRPC code: its name, or a table with a reason.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema), schemars(untagged))]
+pub(crate) enum Code {
+    Name(CodeName),
+    Table(CodeTable),
+}
+
+impl Code {
+    pub(crate) fn name(&self) -> CodeName {
+        match self {
+            Code::Name(name) => *name,
+            // One without a name is not read.
+            Code::Table(table) => table.code.as_deref().copied().unwrap_or(CodeName::Unknown),
+        }
+    }
+
+    /// Lists it as what passes.
+    pub(crate) fn list(&self, transient: Transient) -> Transient {
+        let code = self.name().code();
+        let Code::Table(CodeTable { because, rejected, .. }) = self else { return transient.code(code) };
+        match (rejected, because) {
+            (Some(documented), _) => transient.rejected_code(code, documented.value.clone()),
+            (None, Some(because)) => transient.code_because(code, because.value.clone()),
+            (None, None) => transient.code(code),
+        }
+    }
+}
+
+impl Read for Code {
+    fn read(value: &DeValue<'_>, place: Place, reader: &mut Reader<'_>) -> Option<Self> {
+        if !value.is_table() {
+            return CodeName::read(value, place, reader).map(Code::Name);
+        }
+        let table: CodeTable = reader.table(value, place)?;
+        if table.code.is_none() {
+            let problem = Problem::unreadable(place, "it is not said which code").label("`code` is missing");
+            let help = "write `{ code = \"UNAVAILABLE\", rejected = \"where it is documented\" }`, or the name alone";
+            reader.problem(problem.help(help).missing(["code"]));
+            return None;
+        }
+        Some(Code::Table(table))
     }
 }
 

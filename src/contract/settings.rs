@@ -1,10 +1,10 @@
 //! What can be said for a file, a provider or an operation: the settings, each inherited by what is more specific.
 
 use super::{
-    names::{After, Basis, BudgetName, FaultName, GrpcCode, HoldName, JitterName, Means, UnitName, Where},
+    names::{After, Basis, BudgetName, FaultName, HoldName, JitterName, Means, UnitName, Where},
     place::{At, Place},
     read::{Keys, Named, OneOrMore, Read, Reader},
-    scalar::{Attempts, Header, HeaderTest, Scalar, Status, Time},
+    scalar::{Attempts, Code, Header, HeaderTest, Scalar, Status, Time},
     table::{inherits, replaces, table},
 };
 
@@ -125,8 +125,8 @@ table! {
         status: Vec<At<Status>>,
         /// Faults on the wire.
         faults: Vec<At<FaultName>>,
-        /// gRPC codes, by name.
-        grpc: Vec<At<GrpcCode>>,
+        /// gRPC codes, by name; `{ code, because }` or `{ code, rejected }` where a reason is asked for.
+        grpc: Vec<At<Code>>,
     }
 }
 

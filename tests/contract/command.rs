@@ -234,6 +234,40 @@ fn explain_what_else_may_happen() {
 }
 
 #[test]
+fn codes_of_grpc_are_explained() {
+    let text = SHOP.replace(
+        "faults = [",
+        "grpc = [\"UNAVAILABLE\", { code = \"ABORTED\", rejected = \"the guide\" }], faults = [",
+    );
+    for (code, verdict, last) in [
+        (
+            "14",
+            "transient\n              (<stdin>:9, provider)",
+            "=> not repeated: nothing says that a repeat is safe (no-evidence)",
+        ),
+        (
+            "10",
+            "rejected before it was processed (the guide)\n              (<stdin>:9, provider)",
+            "=> repeated: attempt 2 follows the wait",
+        ),
+        (
+            "13",
+            "final: nobody listed it (S1)\n              (built in)",
+            "=> not repeated: a repeat would not help (permanent)",
+        ),
+    ] {
+        let (kind, status) = ("content-type: application/grpc+proto", format!("grpc-status: {code}"));
+        let url = "https://api.shop.example/shop.Orders/Get";
+        let said = fed(&text, &["explain", "-", "POST", url, "-H", kind, "--status", "200", "-A", &status]).out;
+        assert!(said.contains(&format!("gRPC code {code}: {verdict}")), "{said}");
+        assert_eq!(said.lines().last(), Some(last), "{said}");
+    }
+    let table = fed(&text, &["matrix", "-"]).out;
+    assert!(table.lines().next().is_some_and(|head| head.ends_with("| goaway | ABORTED | UNAVAILABLE |")), "{table}");
+    assert!(table.lines().any(|row| row.contains("| POST |") && row.ends_with("| yes | evidence |")), "{table}");
+}
+
+#[test]
 fn matrix() {
     let table = fed(DESIGN, &["matrix", "-"]);
     assert_eq!(table.code, 0, "{}", table.err);

@@ -186,3 +186,27 @@ fn operations_of_a_group_share_a_budget() {
     let error = Contract::parse("x", clash).unwrap_err();
     assert!(error.to_string().contains("S20: one group has two budgets of different numbers"), "{error}");
 }
+
+#[test]
+fn codes_of_grpc_are_judged_as_they_are_listed() {
+    let grpc = "grpc = [\"UNAVAILABLE\", { code = \"RESOURCE_EXHAUSTED\", rejected = \"the guide\" }], faults = [";
+    let contract = contract(
+        &SHOP.replace("faults = [", grpc).replace("elsewhere = []", "elsewhere = []\nbusiness.grpc = [\"NOT_FOUND\"]"),
+    );
+    let plan = plan(&contract, "POST", "https://api.shop.example/shop.Orders/Get");
+    for (code, class, rejected, listed) in [
+        (14, Class::Transient, None, true),
+        (8, Class::Transient, Some("the guide"), true),
+        (5, Class::Permanent, None, true),
+        (13, Class::Permanent, None, false),
+        (0, Class::Success, None, true),
+    ] {
+        let headers = HeaderMap::from_iter([(http::HeaderName::from_static("grpc-status"), code.into())]);
+        let verdict = contract.judge(&plan, &Outcome::answer(StatusCode::OK, &headers).over_grpc());
+        assert_eq!(
+            (verdict.class(), verdict.rejected_because(), verdict.is_listed()),
+            (class, rejected, listed),
+            "{code}"
+        );
+    }
+}

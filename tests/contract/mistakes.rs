@@ -55,6 +55,10 @@ fn each_rule_refuses_what_breaks_it() {
         ("fallback  = \"none\"", "", "S19"),
         ("fallback  = \"none\"", "fallback = \" \"", ""),
         ("elsewhere = []", "elsewhere = [{ by = \"octocrab\" }]", "S13"),
+        ("elsewhere = []", "elsewhere = [{ where = \"sdk\", by = \"octocrab\", attempts = 4 }]", "S12"),
+        ("faults = [", "grpc = [\"ABORTED\"], faults = [", "S5"),
+        ("faults = [", "grpc = [{ code = \"DEADLINE_EXCEEDED\", rejected = \"the guide\" }], faults = [", "S7"),
+        ("faults = [", "grpc = [{ because = \"the guide\" }], faults = [", ""),
         ("elsewhere = []", "elsewhere = []\nbudget = { setting = \"unlimited\" }", "S20"),
         ("elsewhere = []", "elsewhere = []\nbudget = { setting = \"aws\", ttl = \"5s\" }", "S20"),
         ("elsewhere = []", "elsewhere = []\nbudget = { capacity = 0.0001 }", "S20"),
@@ -126,9 +130,11 @@ fn what_is_allowed_but_not_meant_is_a_warning() {
     let warnings: Vec<_> = contract(&text).warnings().iter().map(ToString::to_string).collect();
     assert_eq!(warnings, ["S13: it is not said whether anything else retries the calls of `shop`"]);
 
-    let text = SHOP.replace("elsewhere = []", "elsewhere = [{ where = \"sdk\", by = \"octocrab\", attempts = 4 }]");
+    let text = SHOP
+        .replace("elsewhere = []", "elsewhere = [{ where = \"sdk\", by = \"octocrab\", attempts = 2 }]")
+        .replace("attempts  = 3", "attempts = { max = 3, reason = \"until octocrab's are off\" }");
     let warnings: Vec<_> = contract(&text).warnings().iter().map(ToString::to_string).collect();
-    assert_eq!(warnings, ["S13: one call of the provider may be 12 requests: 3 attempts × 4 by octocrab"]);
+    assert_eq!(warnings, ["S13: the provider: 6 requests a call at worst (3 attempts here x 2 by the sdk `octocrab`)"]);
 
     let text = SHOP.replace("\"5s\" }", "\"6s\", floor = \"6s\", jitter = \"none\", reason = \"one client\" }");
     let text = text.replace("\"500ms\"", "\"6s\"");
