@@ -22,6 +22,8 @@ pub mod policy;
 mod redact;
 pub mod retry;
 mod scope;
+#[cfg(feature = "simulate")]
+pub mod simulate;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod timeout;

@@ -112,6 +112,7 @@ pub(crate) mod model;
 pub(crate) mod names;
 mod overlap;
 pub(crate) mod place;
+mod presets;
 pub(crate) mod problem;
 pub(crate) mod read;
 pub(crate) mod resolve;

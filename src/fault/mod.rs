@@ -133,7 +133,7 @@ impl Fault {
     }
 
     /// A fault that is only supposed, for whoever asks what a policy would do: nothing was sent, and nothing is proved.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "simulate")]
     pub(crate) const fn supposed(kind: FaultKind, unsent: bool) -> Fault {
         Fault { unsent, ..Fault::of(kind) }
     }

@@ -1,0 +1,5 @@
+//! The tools around the library, and the contracts that ship: the model of clients and a provider in trouble, the presets,
+//! and the commands that stand on them.
+
+mod presets;
+mod simulate;
