@@ -164,7 +164,7 @@ impl Scenario {
         hold(within(self.rate, 0.0, 10_000.0), "`rate`: calls a second of each client, above 0, at most 10000");
         hold(!self.length.is_zero() && self.length <= HOUR, "`length`: above 0, at most an hour");
         let calls = f64::from(self.clients) * self.rate * self.length.as_secs_f64();
-        hold(!(calls > MOST_CALLS), "`clients` x `rate` x `length`: at most 50 million calls in a run");
+        hold(calls <= MOST_CALLS || calls.is_nan(), "`clients` x `rate` x `length`: at most 50 million calls in a run");
         hold(within(server.capacity, 0.0, 1e9), "`server.capacity`: requests a second, above 0");
         hold(server.queue <= MINUTE, "`server.queue`: at most a minute");
         hold((0.0..=1.0).contains(&server.refusal), "`server.refusal`: a share of a served request, 0 to 1");
