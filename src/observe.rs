@@ -173,15 +173,18 @@ pub(crate) fn cancelled(about: About<'_>, attempt: u32, phase: Phase) {
     call_event!(Level::DEBUG, about, { attempt, outcome = "cancelled", phase, }, "cancelled");
 }
 
-/// A second retry layer was found below on one path (S13): every request counts, one WARN a layer.
-#[cfg_attr(not(feature = "metrics"), expect(unused_variables))]
-pub(crate) fn stacked_again(plan: impl FnOnce() -> Plan) {
+/// A second retry layer was found below on one path (S13): every request counts, the first one of a layer has a WARN.
+/// The plan is asked for once, and only where there is something to say.
+pub(crate) fn stacked(first: bool, plan: impl FnOnce() -> Plan) {
+    if !first && cfg!(not(feature = "metrics")) {
+        return;
+    }
+    let plan = plan();
     #[cfg(feature = "metrics")]
-    meter::stopped(&plan().operation, StopReason::Stacked);
-}
-
-/// The first request that shows it.
-pub(crate) fn stacked(plan: &Plan) {
+    meter::stopped(&plan.operation, StopReason::Stacked);
+    if !first {
+        return;
+    }
     event!(
         target: TARGET,
         Level::WARN,

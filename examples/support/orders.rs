@@ -13,7 +13,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::{Buf, BufMut, Bytes};
+use bytes::Bytes;
 use futures_util::stream;
 use http::uri::PathAndQuery;
 use tokio::net::TcpListener;
@@ -21,10 +21,14 @@ use tonic::{
     Request, Response, Status,
     body::Body,
     client::GrpcService,
-    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
     server::{NamedService, UnaryService},
     transport::Server,
 };
+
+#[path = "raw.rs"]
+mod raw;
+
+use raw::Raw;
 
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -112,43 +116,5 @@ impl tower::Service<http::Request<Body>> for Orders {
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let orders = self.clone();
         Box::pin(async { Ok(tonic::server::Grpc::new(Raw).unary(orders, request).await) })
-    }
-}
-
-/// Messages as they are.
-#[derive(Clone, Copy)]
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Raw;
-    type Decoder = Raw;
-
-    fn encoder(&mut self) -> Raw {
-        Raw
-    }
-
-    fn decoder(&mut self) -> Raw {
-        Raw
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, message: Bytes, into: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        into.put(message);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(from.copy_to_bytes(from.remaining())))
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn ask(policy: &dyn Policy, request: &Request<()>, supposed: &Suppose
         throttled,
         attempt: when.attempt,
         caller_retries: false,
-        upgrade: *request.method() == http::Method::CONNECT || request.headers().contains_key(http::header::UPGRADE),
+        upgrade: RequestHead::of(request).is_upgrade(),
         replayable: true,
         free_used: false,
         previous_wait: None,

@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use http::{HeaderName, HeaderValue, Method, Request, header};
+use http::{HeaderName, HeaderValue, Request};
 use tower_layer::Layer;
 use tower_service::Service;
 use uuid::{NoContext, Timestamp, Uuid};
@@ -168,9 +168,8 @@ impl fmt::Debug for IdempotencyKeyLayer {
 /// As far as a request says by itself. What a policy states of an operation is not known here: a key does no harm
 /// there.
 fn has_no_evidence(head: &RequestHead<'_>) -> bool {
-    let upgrade = head.method() == Method::CONNECT || head.headers().contains_key(header::UPGRADE);
     let stated = head.extensions().get::<RequestOptions>().is_some_and(RequestOptions::states_idempotency);
-    !upgrade && !stated && !Evidence::by_method(head.method())
+    !head.is_upgrade() && !stated && !Evidence::by_method(head.method())
 }
 
 impl<S> Layer<S> for IdempotencyKeyLayer {

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, error::Error as StdError, time::Duration};
 
-use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri};
+use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri, header};
 
 use super::GrpcCode;
 use crate::fault::Fault;
@@ -45,6 +45,11 @@ impl<'a> RequestHead<'a> {
     /// What the caller put into the request's extensions.
     pub fn extensions(&self) -> &'a Extensions {
         self.extensions
+    }
+
+    /// `CONNECT`, or a request for an upgrade: never repeated.
+    pub(crate) fn is_upgrade(&self) -> bool {
+        self.method == Method::CONNECT || self.headers.contains_key(header::UPGRADE)
     }
 }
 

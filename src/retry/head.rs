@@ -43,6 +43,7 @@ impl Head {
         let headers = request.headers();
         let size: usize = headers.iter().map(|(name, value)| LENGTHS + name.as_str().len() + value.len()).sum();
         let mut pack: Arc<[AtomicU8]> = (0..FLAG + size).map(|_| AtomicU8::new(0)).collect();
+        // As `RequestHead::is_upgrade` has it, in the one pass over the headers that is made anyway.
         let mut upgrade = request.method() == Method::CONNECT;
         // Nobody else has it yet.
         let mut rest = Arc::get_mut(&mut pack).and_then(|pack| pack.get_mut(FLAG..)).unwrap_or_default();

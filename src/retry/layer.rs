@@ -131,13 +131,11 @@ impl<P> RetryLayer<P> {
 }
 
 impl OnStacking {
-    /// One WARN per layer.
-    pub(super) fn warn<P: Policy, B>(&self, policy: &P, request: &Request<B>) {
-        match self {
-            OnStacking::PassOnce { warned } if !warned.swap(true, Ordering::Relaxed) => {
-                observe::stacked(&policy.plan(&RequestHead::of(request)));
-            }
-            _ => {}
+    /// Says that this request was found to be repeated by another layer.
+    pub(super) fn notice<P: Policy, B>(&self, policy: &P, request: &Request<B>) {
+        if let OnStacking::PassOnce { warned } = self {
+            let first = !warned.swap(true, Ordering::Relaxed);
+            observe::stacked(first, || policy.plan(&RequestHead::of(request)));
         }
     }
 }
@@ -150,7 +148,7 @@ impl<P: Policy> RetryLayer<P> {
         if let OnStacking::Refuse = self.on_stacking {
             return guard::mark(request.extensions_mut(), 1);
         }
-        self.on_stacking.warn(&self.policy, request);
+        self.on_stacking.notice(&self.policy, request);
         let options = request.extensions_mut().remove::<RequestOptions>().unwrap_or_default();
         request.extensions_mut().insert(options.never_retry());
     }

@@ -13,7 +13,6 @@ use super::{AnswerBody, AttemptBody, CallReport, Replay, RetryFuture, future, gu
 use crate::{
     BoxError, Error, Policy,
     hints::{self, OutboundHints},
-    observe,
     policy::RequestHead,
 };
 
@@ -86,8 +85,7 @@ where
                 future::refuse(service, self.policy.clone(), error)
             }
             OnStacking::PassOnce { .. } => {
-                observe::stacked_again(|| self.policy.plan(&RequestHead::of(&request)));
-                self.on_stacking.warn(&self.policy, &request);
+                self.on_stacking.notice(&self.policy, &request);
                 // The outer layer heeds a deadline among the extensions.
                 future::pass_once(service, self.policy.clone(), request, None)
             }

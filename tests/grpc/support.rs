@@ -2,7 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::Stream;
 use http::uri::PathAndQuery;
 use redial::{
@@ -15,9 +15,13 @@ use tonic::{
     Request, Response, Status, Streaming,
     body::Body,
     client::{Grpc, GrpcService},
-    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
     transport::{Channel, Endpoint},
 };
+
+#[path = "../../examples/support/raw.rs"]
+mod raw;
+
+pub use raw::Raw;
 
 pub const WAIT: Duration = Duration::from_millis(100);
 
@@ -41,44 +45,6 @@ pub fn with(transient: Transient) -> StandardPolicyBuilder {
 /// The same, with evidence.
 pub fn idempotent() -> StandardPolicy {
     builder().idempotent("orders have numbers").build().unwrap()
-}
-
-/// Messages as they are.
-#[derive(Clone, Copy, Default)]
-pub struct Raw;
-
-impl Codec for Raw {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Raw;
-    type Decoder = Raw;
-
-    fn encoder(&mut self) -> Raw {
-        Raw
-    }
-
-    fn decoder(&mut self) -> Raw {
-        Raw
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, message: Bytes, into: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        into.put(message);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(from.copy_to_bytes(from.remaining())))
-    }
 }
 
 /// What tonic generates, written by hand. The bounds are those of its generated code.

@@ -2,7 +2,7 @@
 
 use std::{mem, time::Duration};
 
-use http::{Method, Request, Response, StatusCode, Uri, header};
+use http::{Method, Request, Response, Uri};
 use tokio::time::Instant;
 
 use crate::{
@@ -11,9 +11,9 @@ use crate::{
     fault::{Fault, FaultKind},
     observe::{self, About},
     policy::{
-        Class, Outcome, Plan, Reach, StopReason, Verdict,
+        Class, Outcome, Plan, Reach, RequestHead, StopReason, Verdict,
         budget::{Charge, Sent},
-        decide::Situation,
+        decide::{Ended, Situation},
     },
 };
 
@@ -41,7 +41,7 @@ impl Call {
         let total = later(started, plan.timeouts().total);
         let outer = request.extensions().get::<Deadline>();
         let deadline = outer.map_or(total, |outer| total.min(outer.instant()));
-        let upgrade = request.method() == Method::CONNECT || request.headers().contains_key(header::UPGRADE);
+        let upgrade = RequestHead::of(request).is_upgrade();
         Call::begin(plan, request.method(), request.uri(), upgrade, started, deadline)
     }
 
@@ -97,18 +97,8 @@ impl Call {
         self.plan.operation.heed(policy.judge(&self.plan, &outcome), &outcome)
     }
 
-    /// The attempt is over: it goes into the report, and the budget learns of it.
-    fn record(&mut self, now: Instant, outcome: AttemptOutcome, reach: Reach, verdict: &Verdict, served: Option<bool>) {
-        if let (1, Some(served)) = (self.attempt(), served) {
-            self.plan.operation.budget.first_try(served);
-        }
-        if let Some(sent) = self.sent.take() {
-            match served {
-                Some(true) => sent.succeeded(),
-                Some(false) => sent.failed(),
-                None => drop(sent),
-            }
-        }
+    /// The attempt is over: it goes into the report.
+    fn record(&mut self, now: Instant, outcome: AttemptOutcome, reach: Reach, verdict: &Verdict) {
         self.unknown |= reach == Reach::Unknown;
         self.attempts.push(AttemptReport {
             number: self.attempt(),
@@ -138,14 +128,19 @@ impl Call {
         // Nobody has watched the body: whatever the error proves, it may be of another request.
         let fault = result.as_ref().err().map(|error| Fault::read(error).unproved());
         let verdict = self.judge(policy, result, fault);
-        let transient = verdict.class() == Class::Transient;
         let outcome = match &result {
             Ok(response) => AttemptOutcome::Status(response.status()),
             Err(_) => AttemptOutcome::Fault(fault.map_or(FaultKind::Unclassified, |fault| fault.kind())),
         };
         observe::attempted(&self.plan, outcome, &verdict);
         if let (Ok(response), Class::Success) = (&mut *result, verdict.class()) {
-            self.record(now, outcome, Reach::Answered, &verdict, Some(true));
+            if self.is_new() {
+                self.plan.operation.budget.first_try_at(true, now);
+            }
+            if let Some(sent) = self.sent.take() {
+                sent.succeeded_at(now);
+            }
+            self.record(now, outcome, Reach::Answered, &verdict);
             if self.attempts.len() > 1 {
                 let report = self.report(now, None, None);
                 observe::recovered(self.about(), &report);
@@ -158,23 +153,21 @@ impl Call {
         if !verdict.is_listed() {
             observe::unclassified(self.about(), self.attempt(), outcome);
         }
-        let reach = match verdict.rejected_because() {
-            Some(_) => Reach::Rejected,
-            None if result.is_ok() && !transient => Reach::Answered,
-            None => Reach::Unknown,
-        };
-        let answered = result.as_ref().is_ok_and(|response| !response.status().is_server_error());
-        let served = if transient { Some(false) } else { answered.then_some(true) };
+        let ended = Ended::with(result.as_ref().ok().map(Response::status), fault, &verdict);
+        if self.is_new() {
+            ended.of_first_try(&self.plan.operation.budget, now);
+        }
+        if let Some(sent) = self.sent.take() {
+            ended.of_retry(sent, now);
+        }
         let hold = self.plan.operation.held_for(&verdict, now);
-        self.record(now, outcome, reach, &verdict, served);
-        let calm = fault.is_some_and(|fault| fault.asks_calm());
-        let too_many = outcome == AttemptOutcome::Status(StatusCode::TOO_MANY_REQUESTS);
+        self.record(now, outcome, ended.reach, &verdict);
         let situation = Situation {
             plan: &self.plan,
             verdict: &verdict,
-            reach,
-            calm,
-            throttled: calm || too_many || reach == Reach::Rejected,
+            reach: ended.reach,
+            calm: ended.calm,
+            throttled: ended.throttled,
             attempt: self.attempts.len() as u32,
             caller_retries: false,
             upgrade: self.upgrade,
