@@ -31,6 +31,7 @@ pub(crate) mod rules;
 mod standard;
 mod stop;
 mod transient;
+mod verdict;
 
 pub use answer::{AnswerRule, Meaning, PEEK};
 pub use backoff::{Backoff, Jitter};
@@ -41,7 +42,7 @@ pub use elsewhere::{Elsewhere, Place};
 pub use evidence::Evidence;
 pub use hold::{Hold, HoldScope};
 pub use options::RequestOptions;
-pub use outcome::{Class, Hint, Outcome, Reach, RequestHead, Verdict};
+pub use outcome::{Outcome, RequestHead};
 pub use plan::{Plan, Timeouts};
 pub use retry_after::{Unit, WaitHeader};
 pub use routes::{Routes, RoutesBuilder, RoutesError};
@@ -49,6 +50,7 @@ pub use rules::PolicyError;
 pub use standard::{StandardPolicy, StandardPolicyBuilder};
 pub use stop::StopReason;
 pub use transient::Transient;
+pub use verdict::{Class, Hint, Reach, Verdict};
 
 /// Decides for each request: the plan before it is sent, the verdict on each outcome.
 ///
