@@ -48,7 +48,7 @@ impl<'a> RequestHead<'a> {
     }
 
     /// `CONNECT`, or a request for an upgrade: never repeated. The engine sees it while it keeps a head.
-    #[cfg(any(feature = "contract", feature = "idempotency-key", feature = "tower-retry"))]
+    #[cfg(any(feature = "cli", feature = "idempotency-key", feature = "tower-retry"))]
     pub(crate) fn is_upgrade(&self) -> bool {
         self.method == Method::CONNECT || self.headers.contains_key(http::header::UPGRADE)
     }
