@@ -182,6 +182,28 @@ fn a_request_that_no_route_matches() {
     assert!(line.contains("provider=\"other\"") && line.ends_with(" 1"), "{line}");
 }
 
+/// What a stacked layer says and counts of a request needs its plan, and a plan is made once.
+#[test]
+fn a_stacked_request_is_planned_once() {
+    use tower::ServiceBuilder;
+    let default = StandardPolicy::unretried("other", ms(1000)).unwrap();
+    let routes = Routes::builder(default).route("elsewhere.example GET /", policy()).build().unwrap();
+    let inner = routes.clone();
+    let page = rendered(|| async {
+        let erased = tower::util::MapRequestLayer::new(|request: Request<redial::AttemptBody<Full<bytes::Bytes>>>| {
+            request.map(http_body_util::combinators::UnsyncBoxBody::new)
+        });
+        let stack = ServiceBuilder::new()
+            .layer(RetryLayer::new(policy()))
+            .layer(erased)
+            .layer(RetryLayer::new(inner))
+            .service(Script::new([status(503), status(200)]));
+        let _ = stack.oneshot(request(Method::GET)).await;
+    });
+    assert_eq!(routes.unmatched(), 2, "two attempts came by: {page}");
+    assert!(page.contains("redial_stops_total{provider=\"other\",operation=\"any\",stop=\"stacked\"} 2"), "{page}");
+}
+
 /// The table in the docs and what is emitted are one.
 #[test]
 fn the_page_of_a_bad_day() {
