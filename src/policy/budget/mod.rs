@@ -23,8 +23,9 @@ mod sync;
 mod ticket;
 mod window;
 
-#[cfg(all(test, redial_loom))]
-mod loom_tests;
+#[cfg(redial_loom)]
+#[doc(hidden)] // for the crate in `models/` alone
+pub mod loom_models;
 #[cfg(all(test, not(redial_loom)))]
 mod properties;
 #[cfg(all(test, not(redial_loom)))]
