@@ -70,7 +70,7 @@ fn main() -> Outcome<()> {
             false => noted.get(*name).copied(),
         };
         let row = row(name, &weight);
-        eprint!("{row}");
+        print!("{row}");
         mended += &row;
     }
     let core = weigh("", &versions)?.rust;
