@@ -1,0 +1,120 @@
+//! A whole stack within a block: a key, and a recovery.
+
+use std::{cell::Cell, convert::Infallible, sync::{Arc, Mutex}};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use redial::{
+    Error, Failure, IdempotencyKeyLayer, RecoverLayer, RequestOptions, RetryLayer,
+    layers::{Failure as Final, RecoverBody},
+};
+use tower::{ServiceBuilder, ServiceExt, service_fn};
+
+use crate::{
+    policies::policy,
+    script::{Failure as Fails, Script, ScriptBody, fail, request, status},
+};
+
+/// A server that knows keys: one effect a key. What a block repeats is one call (D34), so it has one key; or none at all,
+/// as below a retry layer.
+#[tokio::test(start_paused = true)]
+async fn a_block_never_repeats_a_post_under_another_key() {
+    let script = Script::new([fail(Fails::Reset), fail(Fails::Reset), status(201)]);
+    let stack = ServiceBuilder::new().layer(IdempotencyKeyLayer::new()).layer(RetryLayer::new(policy()));
+    let client = stack.service(script.clone());
+    let block = redial::retry(&policy(), |_| async {
+        Failure::check(client.clone().oneshot(request(Method::POST)).await?).map(drop)
+    });
+    let result: Result<(), Error> = block.idempotent("the POST carries a key").await;
+    result.unwrap();
+    let mut keys: Vec<_> = script.seen().iter().map(|seen| seen.headers.get("idempotency-key").cloned()).collect();
+    assert_eq!(keys.len(), 3);
+    keys.dedup();
+    assert_eq!(keys.len(), 1, "one call, and to the server three: {keys:?}");
+}
+
+/// Whoever stands above a `RecoverLayer` never sees a 503: "the one place where a final failure becomes the caller's own
+/// error, or an answer instead".
+#[tokio::test(start_paused = true)]
+async fn above_a_recover_layer_there_is_no_503_within_a_block_either() {
+    #[derive(Debug)]
+    struct Unavailable;
+    impl std::fmt::Display for Unavailable {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("not available")
+        }
+    }
+    impl std::error::Error for Unavailable {}
+    fn recover<B>(_: Final<B>) -> Result<Response<RecoverBody<B>>, Unavailable> {
+        Err(Unavailable)
+    }
+    let script = Script::always(status(503));
+    let client = ServiceBuilder::new()
+        .layer(RecoverLayer::new(recover::<redial::AnswerBody<ScriptBody>>))
+        .layer(RetryLayer::new(policy()))
+        .service(script.clone());
+    // Outside of a block, it is the caller's own error.
+    client.clone().oneshot(request(Method::GET)).await.map(drop).unwrap_err();
+    let seen = Cell::new(None);
+    let block = redial::retry(&policy(), |_| async {
+        let answer = client.clone().oneshot(request(Method::GET)).await?;
+        seen.set(Some(answer.status()));
+        Ok(answer.status())
+    });
+    let result: Result<StatusCode, Error> = block.idempotent("it only reads").options(RequestOptions::new().attempts(1)).await;
+    assert!(result.is_err(), "the block took {result:?} for what it had asked for");
+}
+
+/// A fallback for the final failure is not given at the first of three.
+#[tokio::test(start_paused = true)]
+async fn a_fallback_within_a_block_does_not_hide_that_there_was_something_to_repeat() {
+    fn recover<B>(_: Final<B>) -> Result<Response<RecoverBody<B>>, Infallible> {
+        Ok(Response::builder().status(203).body("yesterday's prices".into()).unwrap())
+    }
+    let script = Script::new([fail(Fails::Reset), status(200), status(200)]);
+    let client = ServiceBuilder::new()
+        .layer(RecoverLayer::new(recover::<redial::AnswerBody<ScriptBody>>))
+        .layer(RetryLayer::new(policy()))
+        .service(script.clone());
+    let block = redial::retry(&policy(), |_| async {
+        Ok(client.clone().oneshot(request(Method::GET)).await?.status().as_u16())
+    });
+    let result: Result<u16, Error> = block.idempotent("it only reads").await;
+    assert_eq!(result.unwrap(), 200, "the second attempt would have been answered");
+}
+
+/// Two callers of one client, one within a block: the other's key and repeats are its own.
+#[tokio::test(start_paused = true)]
+async fn a_block_does_not_reach_the_call_beside_it() {
+    let inside = Script::always(status(503));
+    let outside = Script::always(status(503));
+    let call = |script: &Script| {
+        let client = RetryLayer::new(policy()).layer(script.clone());
+        async move { client.oneshot(request(Method::GET)).await }
+    };
+    use tower::Layer;
+    let block = async {
+        let block = redial::retry(&policy(), |_| async { Failure::check(call(&inside).await?).map(drop) });
+        block.idempotent("it only reads").await
+    };
+    let (block, beside) = tokio::join!(block, call(&outside));
+    assert!(block.is_err() && beside.is_ok());
+    assert_eq!((inside.count(), outside.count()), (3, 3));
+}
+
+/// What the server does with a key, over a block that never says it is safe: it is sent once.
+#[tokio::test(start_paused = true)]
+async fn a_block_without_evidence_sends_once_though_there_is_a_key() {
+    let effects = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&effects);
+    let server = service_fn(move |_: Request<redial::AttemptBody<Full<Bytes>>>| {
+        *count.lock().unwrap() += 1;
+        async { Err::<Response<Full<Bytes>>, redial::BoxError>(std::io::Error::from(std::io::ErrorKind::ConnectionReset).into()) }
+    });
+    let stack = ServiceBuilder::new().layer(IdempotencyKeyLayer::new()).layer(RetryLayer::new(policy())).service(server);
+    let block = redial::retry(&policy(), |_| async { Ok(stack.clone().oneshot(request(Method::POST)).await.map(drop)?) });
+    let result: Result<(), Error> = block.as_the_policy_says().await;
+    assert!(result.is_err());
+    assert_eq!(*effects.lock().unwrap(), 1);
+}
