@@ -10,6 +10,7 @@ mod script;
 mod blocks;
 mod blocks_and_layers;
 mod bodies;
+mod clients;
 mod hints;
 mod sound;
 mod spans_and_counts;

@@ -76,27 +76,6 @@ async fn a_deadline_bounds_the_request_for_the_rest() {
     assert_eq!(start.elapsed(), secs(2));
 }
 
-/// And the body of the rest.
-#[tokio::test(start_paused = true)]
-async fn a_deadline_bounds_the_rest_itself() {
-    let client = service_fn(|request: Request<Full<Bytes>>| async move {
-        let mut response = breaking("012", 10);
-        if request.headers().contains_key("range") {
-            *response.status_mut() = http::StatusCode::PARTIAL_CONTENT;
-            response.headers_mut().insert("content-range", "bytes 3-9/10".parse().unwrap());
-            *response.body_mut() = Promised(BodyExt::boxed_unsync(StreamBody::new(stream::pending())), 7);
-        }
-        Ok::<_, BoxError>(response)
-    });
-    let mut request = get();
-    request.extensions_mut().insert(Deadline::after(secs(2)));
-    let start = Instant::now();
-    let response = layer().layer(client).oneshot(request).await.unwrap();
-    let read = timeout(secs(3_600), response.into_body().collect()).await;
-    assert!(read.is_ok(), "it waits for ever");
-    assert_eq!(start.elapsed(), secs(2));
-}
-
 /// A caller's deadline that the request carries as a hint: a wait that would cross it is not begun.
 #[tokio::test(start_paused = true)]
 async fn a_hinted_deadline_bounds_the_wait_before_a_resume() {
