@@ -87,7 +87,8 @@ async fn a_requests_hinted_deadline_holds_within_a_block() {
         assert_eq!(start.elapsed().as_millis() % 1_000, 50, "its own deadline was 50 ms: {result:?}");
         Ok(result?)
     });
-    let _: Result<(), Error> = outer.idempotent("it only reads").options(redial::RequestOptions::new().attempts(1)).await;
+    let _: Result<(), Error> =
+        outer.idempotent("it only reads").options(redial::RequestOptions::new().attempts(1)).await;
     assert_eq!(start.elapsed(), ms(50));
 }
 
@@ -97,10 +98,12 @@ async fn a_scoped_deadline_holds_within_a_block() {
     let script = Script::new([hang()]);
     let start = Instant::now();
     let outer = redial::retry(&policy(), |_| async {
-        let call = async { RetryLayer::new(policy()).layer(script.clone()).oneshot(request(Method::GET)).await.map(drop) };
+        let call =
+            async { RetryLayer::new(policy()).layer(script.clone()).oneshot(request(Method::GET)).await.map(drop) };
         Ok(OutboundHints::new().with_deadline(Deadline::after(ms(50))).scope(call).await?)
     });
-    let _: Result<(), Error> = outer.idempotent("it only reads").options(redial::RequestOptions::new().attempts(1)).await;
+    let _: Result<(), Error> =
+        outer.idempotent("it only reads").options(redial::RequestOptions::new().attempts(1)).await;
     assert_eq!(start.elapsed(), ms(50));
 }
 
@@ -109,7 +112,8 @@ async fn a_scoped_deadline_holds_within_a_block() {
 async fn nothing_is_sent_past_a_scoped_deadline_within_a_block() {
     let script = Script::always(status(200));
     let outer = redial::retry(&policy(), |_| async {
-        let call = async { RetryLayer::new(policy()).layer(script.clone()).oneshot(request(Method::GET)).await.map(drop) };
+        let call =
+            async { RetryLayer::new(policy()).layer(script.clone()).oneshot(request(Method::GET)).await.map(drop) };
         Ok(OutboundHints::new().with_deadline(Deadline::after(ms(0))).scope(call).await?)
     });
     let _: Result<(), Error> = outer.idempotent("it only reads").await;
@@ -128,7 +132,8 @@ async fn an_inner_blocks_own_deadline_holds() {
         });
         Ok(inner.idempotent("it only reads").deadline(Deadline::after(ms(50))).await?)
     });
-    let result: Result<(), Error> = outer.idempotent("it only reads").options(redial::RequestOptions::new().attempts(1)).await;
+    let result: Result<(), Error> =
+        outer.idempotent("it only reads").options(redial::RequestOptions::new().attempts(1)).await;
     assert_eq!(start.elapsed(), ms(50), "{result:?}");
 }
 

@@ -1,6 +1,10 @@
 //! A whole stack within a block: a key, and a recovery.
 
-use std::{cell::Cell, convert::Infallible, sync::{Arc, Mutex}};
+use std::{
+    cell::Cell,
+    convert::Infallible,
+    sync::{Arc, Mutex},
+};
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
@@ -9,7 +13,7 @@ use redial::{
     Error, Failure, IdempotencyKeyLayer, RecoverLayer, RequestOptions, RetryLayer,
     layers::{Failure as Final, RecoverBody},
 };
-use tower::{ServiceBuilder, ServiceExt, service_fn};
+use tower::{Layer, ServiceBuilder, ServiceExt, service_fn};
 
 use crate::{
     policies::policy,
@@ -62,7 +66,8 @@ async fn above_a_recover_layer_there_is_no_503_within_a_block_either() {
         seen.set(Some(answer.status()));
         Ok(answer.status())
     });
-    let result: Result<StatusCode, Error> = block.idempotent("it only reads").options(RequestOptions::new().attempts(1)).await;
+    let result: Result<StatusCode, Error> =
+        block.idempotent("it only reads").options(RequestOptions::new().attempts(1)).await;
     assert!(result.is_err(), "the block took {result:?} for what it had asked for");
 }
 
@@ -84,6 +89,39 @@ async fn a_fallback_within_a_block_does_not_hide_that_there_was_something_to_rep
     assert_eq!(result.unwrap(), 200, "the second attempt would have been answered");
 }
 
+/// A POST that was reset may have taken effect, within a block too: whoever recovers from it is told so.
+#[tokio::test(start_paused = true)]
+async fn a_recovery_within_a_block_knows_that_the_outcome_is_unknown() {
+    let unknown = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&unknown);
+    let recover = move |failure: Final<redial::AnswerBody<ScriptBody>>| {
+        told.lock().unwrap().push(failure.outcome_unknown());
+        failure.into_answer()
+    };
+    let client = ServiceBuilder::new()
+        .layer(RecoverLayer::new(recover))
+        .layer(RetryLayer::new(policy()))
+        .service(Script::always(fail(Fails::Reset)));
+    client.clone().oneshot(request(Method::POST)).await.map(drop).unwrap_err();
+    let block =
+        redial::retry(&policy(), |_| async { Ok(client.clone().oneshot(request(Method::POST)).await.map(drop)?) });
+    let result: Result<(), Error> = block.as_the_policy_says().await;
+    result.unwrap_err();
+    assert_eq!(*unknown.lock().unwrap(), [true, true], "outside of a block, and within");
+}
+
+/// The same of the error itself: "look whether it is done already".
+#[tokio::test(start_paused = true)]
+async fn an_error_within_a_block_does_not_say_that_nothing_happened() {
+    let client = RetryLayer::new(policy()).layer(Script::always(fail(Fails::Reset)));
+    let block = redial::retry(&policy(), |_| async {
+        let error = client.clone().oneshot(request(Method::POST)).await.map(drop).unwrap_err();
+        Ok(error.report().is_none_or(|report| report.outcome_unknown()))
+    });
+    let result: Result<bool, Error> = block.as_the_policy_says().await;
+    assert!(result.unwrap(), "it was sent, and its answer was lost");
+}
+
 /// Two callers of one client, one within a block: the other's key and repeats are its own.
 #[tokio::test(start_paused = true)]
 async fn a_block_does_not_reach_the_call_beside_it() {
@@ -93,7 +131,6 @@ async fn a_block_does_not_reach_the_call_beside_it() {
         let client = RetryLayer::new(policy()).layer(script.clone());
         async move { client.oneshot(request(Method::GET)).await }
     };
-    use tower::Layer;
     let block = async {
         let block = redial::retry(&policy(), |_| async { Failure::check(call(&inside).await?).map(drop) });
         block.idempotent("it only reads").await
@@ -110,10 +147,16 @@ async fn a_block_without_evidence_sends_once_though_there_is_a_key() {
     let count = Arc::clone(&effects);
     let server = service_fn(move |_: Request<redial::AttemptBody<Full<Bytes>>>| {
         *count.lock().unwrap() += 1;
-        async { Err::<Response<Full<Bytes>>, redial::BoxError>(std::io::Error::from(std::io::ErrorKind::ConnectionReset).into()) }
+        async {
+            Err::<Response<Full<Bytes>>, redial::BoxError>(
+                std::io::Error::from(std::io::ErrorKind::ConnectionReset).into(),
+            )
+        }
     });
-    let stack = ServiceBuilder::new().layer(IdempotencyKeyLayer::new()).layer(RetryLayer::new(policy())).service(server);
-    let block = redial::retry(&policy(), |_| async { Ok(stack.clone().oneshot(request(Method::POST)).await.map(drop)?) });
+    let stack =
+        ServiceBuilder::new().layer(IdempotencyKeyLayer::new()).layer(RetryLayer::new(policy())).service(server);
+    let block =
+        redial::retry(&policy(), |_| async { Ok(stack.clone().oneshot(request(Method::POST)).await.map(drop)?) });
     let result: Result<(), Error> = block.as_the_policy_says().await;
     assert!(result.is_err());
     assert_eq!(*effects.lock().unwrap(), 1);

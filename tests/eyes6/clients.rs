@@ -74,7 +74,9 @@ async fn a_code_that_is_listed_is_repeated_by_the_block() {
     let policy = quick().build().unwrap();
     let block = redial::retry(&policy, |_| async {
         asked.set(asked.get() + 1);
-        if asked.get() < 3 { Err(tonic::Status::unavailable("try again"))? }
+        if asked.get() < 3 {
+            Err(tonic::Status::unavailable("try again"))?
+        }
         Ok(())
     });
     let result: Result<(), Error> = block.idempotent("it only reads").await;
@@ -171,7 +173,10 @@ async fn what_a_block_is_told_holds_others() {
     let block = redial::retry(&report, |_| async {
         Failure::check(client.clone().oneshot(request(Method::GET)).await?).map(drop)
     });
-    let block = async { let result: Result<(), Error> = block.idempotent("it only reads").await; result };
+    let block = async {
+        let result: Result<(), Error> = block.idempotent("it only reads").await;
+        result
+    };
     let other = async {
         tokio::time::sleep(ms(1)).await;
         client.clone().oneshot(request(Method::GET)).await

@@ -17,7 +17,13 @@ use crate::{
     script::{Script, hang, ms, request, secs, status},
 };
 
-async fn hints_of(layer: impl Layer<Probe, Service: tower::Service<Request<Full<Bytes>>, Error = Infallible, Response = Response<OutboundHints>>>, request: Request<Full<Bytes>>) -> OutboundHints {
+async fn hints_of(
+    layer: impl Layer<
+        Probe,
+        Service: tower::Service<Request<Full<Bytes>>, Error = Infallible, Response = Response<OutboundHints>>,
+    >,
+    request: Request<Full<Bytes>>,
+) -> OutboundHints {
     use tower::Service;
     let mut service = layer.layer(Probe);
     std::future::poll_fn(|cx| service.poll_ready(cx)).await.unwrap();
@@ -143,7 +149,8 @@ async fn two_requests_in_one_task_do_not_mix() {
 async fn a_cancelled_handler_leaves_nothing_behind() {
     let script = Script::new([hang()]);
     let client = RetryLayer::new(policy()).layer(script.clone());
-    let server = InboundLayer::new().layer(service_fn(move |_: Request<Full<Bytes>>| client.clone().oneshot(request(Method::GET))));
+    let server = InboundLayer::new()
+        .layer(service_fn(move |_: Request<Full<Bytes>>| client.clone().oneshot(request(Method::GET))));
     let mut incoming = request(Method::GET);
     incoming.headers_mut().insert("grpc-timeout", "5S".parse().unwrap());
     let start = Instant::now();
@@ -157,7 +164,20 @@ async fn a_cancelled_handler_leaves_nothing_behind() {
 async fn garbage_is_no_hint() {
     let huge = "9".repeat(60_000);
     let garbage: [&[u8]; 14] = [
-        b"", b" ", b"-1", b"+1", b"1.5", b"0x10", b"1 2", b"999999999", b"\xff\xfe", b"1e3", b"m", b"1m1", huge.as_bytes(), b"00000000000001",
+        b"",
+        b" ",
+        b"-1",
+        b"+1",
+        b"1.5",
+        b"0x10",
+        b"1 2",
+        b"999999999",
+        b"\xff\xfe",
+        b"1e3",
+        b"m",
+        b"1m1",
+        huge.as_bytes(),
+        b"00000000000001",
     ];
     for value in garbage {
         let mut request = request(Method::GET);

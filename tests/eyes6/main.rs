@@ -12,6 +12,6 @@ mod blocks_and_layers;
 mod bodies;
 mod clients;
 mod hints;
+mod resumes;
 mod sound;
 mod spans_and_counts;
-mod resumes;

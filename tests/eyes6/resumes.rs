@@ -37,7 +37,10 @@ struct Promised(Stream, u64);
 impl Body for Promised {
     type Data = Bytes;
     type Error = BoxError;
-    fn poll_frame(mut self: std::pin::Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         std::pin::Pin::new(&mut self.0).poll_frame(cx)
     }
     fn size_hint(&self) -> http_body::SizeHint {
@@ -79,7 +82,8 @@ async fn a_deadline_bounds_the_request_for_the_rest() {
 /// A caller's deadline that the request carries as a hint: a wait that would cross it is not begun.
 #[tokio::test(start_paused = true)]
 async fn a_hinted_deadline_bounds_the_wait_before_a_resume() {
-    let client = service_fn(|_: Request<redial::AttemptBody<Full<Bytes>>>| async { Ok::<_, BoxError>(breaking("012", 10)) });
+    let client =
+        service_fn(|_: Request<redial::AttemptBody<Full<Bytes>>>| async { Ok::<_, BoxError>(breaking("012", 10)) });
     let long = ResumeLayer::new().backoff(Backoff::fixed(secs(30), "tests are exact")).unwrap();
     let stack = ServiceBuilder::new().layer(long).layer(RetryLayer::new(policy())).service(client);
     let mut request = get();
@@ -93,7 +97,8 @@ async fn a_hinted_deadline_bounds_the_wait_before_a_resume() {
 /// The same by scope: a wait beyond the caller's deadline is in vain.
 #[tokio::test(start_paused = true)]
 async fn a_scoped_deadline_bounds_the_wait_before_a_resume() {
-    let client = service_fn(|_: Request<redial::AttemptBody<Full<Bytes>>>| async { Ok::<_, BoxError>(breaking("012", 10)) });
+    let client =
+        service_fn(|_: Request<redial::AttemptBody<Full<Bytes>>>| async { Ok::<_, BoxError>(breaking("012", 10)) });
     let long = ResumeLayer::new().backoff(Backoff::fixed(secs(30), "tests are exact")).unwrap();
     let stack = ServiceBuilder::new().layer(long).layer(RetryLayer::new(policy())).service(client);
     let start = Instant::now();

@@ -22,7 +22,12 @@ async fn a_wait_for_ever() {
     assert_eq!((error.stop(), error.retry_at()), (Some(StopReason::WaitTooLong), None));
 }
 
-fn whole_stack(script: &Script) -> impl tower::Service<http::Request<http_body_util::Full<bytes::Bytes>>, Error = Error, Response: Send, Future: Send> + Clone + Send + use<> {
+fn whole_stack(
+    script: &Script,
+) -> impl tower::Service<http::Request<http_body_util::Full<bytes::Bytes>>, Error = Error, Response: Send, Future: Send>
++ Clone
++ Send
++ use<> {
     ServiceBuilder::new()
         .layer(InboundLayer::new())
         .layer(RecoverLayer::new(|failure: Final<_>| failure.into_answer()))
@@ -39,8 +44,9 @@ fn whole_stack(script: &Script) -> impl tower::Service<http::Request<http_body_u
 #[tokio::test(start_paused = true)]
 async fn dropped_at_any_moment() {
     for patience in [0, 5, 50, 105, 150, 1_050, 1_150, 2_500] {
-        let script = Script::new([status(503).after(ms(10)), hang(), status(200).body(ScriptBody::text("half").stalling())])
-            .readiness([Readiness::After(ms(1)), Readiness::After(ms(20)), Readiness::After(ms(20))]);
+        let script =
+            Script::new([status(503).after(ms(10)), hang(), status(200).body(ScriptBody::text("half").stalling())])
+                .readiness([Readiness::After(ms(1)), Readiness::After(ms(20)), Readiness::After(ms(20))]);
         let call = tokio::spawn(timeout(ms(patience), whole_stack(&script).oneshot(request(Method::GET))));
         drop(call.await.unwrap());
         assert_eq!((script.in_flight(), script.bodies_held()), (0, 0), "{patience}");

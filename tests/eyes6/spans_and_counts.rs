@@ -9,7 +9,7 @@ use tower::{Layer, ServiceBuilder, ServiceExt};
 use crate::{
     capture::{Capture, Said},
     policies::policy,
-    script::{Failure as Fails, Script, fail, request, status},
+    script::{Failure as Fails, Script, ScriptBody, fail, request, status},
 };
 
 async fn span(method: &str, uri: &str) -> Said {
@@ -84,10 +84,73 @@ fn a_block_is_counted_once() {
         result.unwrap_err();
     });
     let value = |name: &str| -> f64 {
-        page.lines().filter(|line| line.starts_with(name)).filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+        page.lines()
+            .filter(|line| line.starts_with(name))
+            .filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
+            .sum()
     };
-    assert_eq!((value("redial_calls_total{"), value("redial_attempts_total{"), value("redial_retries_total{")), (1.0, 3.0, 2.0), "{page}");
+    assert_eq!(
+        (value("redial_calls_total{"), value("redial_attempts_total{"), value("redial_retries_total{")),
+        (1.0, 3.0, 2.0),
+        "{page}"
+    );
     // "`stacked` counts every request that a second layer passed on"
     let stacked: Vec<_> = page.lines().filter(|line| line.contains("stacked")).collect();
     assert_eq!(stacked.len(), 1, "three requests were passed on by a layer that is not the first of its path: {page}");
+}
+
+/// Below a `BufferResponseLayer` in its own right order ("directly inside the retry layer"), the attempt ends with the
+/// body: one that broke within it is a failed attempt, and its span says so.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_breaks_is_in_its_attempts_span() {
+    let (capture, _guard) = Capture::start();
+    let script = Script::new([status(200).body(ScriptBody::text("half").failing()), status(200)]);
+    let stack = ServiceBuilder::new()
+        .layer(RetryLayer::new(policy()))
+        .layer(redial::BufferResponseLayer::new(1 << 20))
+        .layer(AttemptSpanLayer::new());
+    stack.service(script.clone()).oneshot(request(Method::GET)).await.unwrap();
+    assert_eq!(script.count(), 2);
+    let told = capture.all();
+    assert!(
+        told.iter().any(|said| said.fields.contains_key("error.type") && said.target == "recorded later"),
+        "two attempts, of which one failed, and two spans of success: {told:?}"
+    );
+}
+
+/// In the other order the span covers the body.
+#[tokio::test(start_paused = true)]
+async fn in_the_other_order_it_is() {
+    let (capture, _guard) = Capture::start();
+    let script = Script::new([status(200).body(ScriptBody::text("half").failing()), status(200)]);
+    let stack = ServiceBuilder::new()
+        .layer(RetryLayer::new(policy()))
+        .layer(AttemptSpanLayer::new())
+        .layer(redial::BufferResponseLayer::new(1 << 20));
+    stack.service(script.clone()).oneshot(request(Method::GET)).await.unwrap();
+    let told = capture.all();
+    assert!(
+        told.iter().any(|said| said.fields.contains_key("error.type") && said.target == "recorded later"),
+        "{told:?}"
+    );
+}
+
+/// "`error_type`: a registered status, one that is not by its class, or a `FaultKind`; empty for a success."
+#[cfg(feature = "grpc")]
+#[test]
+fn the_tables_values_of_error_type_are_all() {
+    use redial::{
+        FaultKind, GrpcCode,
+        testing::{Reply, service},
+    };
+    let page = page(|| async {
+        let unavailable = Reply::status(200).header("content-type", "application/grpc").header("grpc-status", "14");
+        let mut channel = redial::grpc::channel(service([unavailable]), policy());
+        use tower::Service;
+        let call = http::Request::post("http://shop.example/shop.Orders/Get").body(tonic::body::Body::empty()).unwrap();
+        std::future::poll_fn(|cx| channel.poll_ready(cx)).await.unwrap();
+        let _ = channel.call(call).await;
+    });
+    let _ = (GrpcCode::Unavailable, FaultKind::Reset);
+    assert!(!page.contains("error_type=\"UNAVAILABLE\""), "a value that the table does not have: {page}");
 }
