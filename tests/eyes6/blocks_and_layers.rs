@@ -161,3 +161,46 @@ async fn a_block_without_evidence_sends_once_though_there_is_a_key() {
     assert!(result.is_err());
     assert_eq!(*effects.lock().unwrap(), 1);
 }
+
+/// An independent call that was answered 503 three times has made its repeats, as one that was reset three times has
+/// ("final: its repeats were made"): the block does not multiply them.
+#[tokio::test(start_paused = true)]
+async fn the_last_answer_of_an_independent_call_is_final() {
+    let tokens = Script::always(status(503));
+    let client = RetryLayer::new(policy()).layer(tokens.clone());
+    let block = redial::retry(&policy(), |_| {
+        let client = client.clone();
+        redial::independent(async { Failure::check(client.oneshot(request(Method::GET)).await?).map(drop) })
+    });
+    let result: Result<(), Error> = block.idempotent("it only reads").await;
+    assert_eq!((result.unwrap_err().stop(), tokens.count()), (Some(redial::StopReason::Permanent), 3));
+}
+
+/// So has one that was made in a task of its own.
+#[tokio::test(start_paused = true)]
+async fn the_last_answer_of_a_spawned_call_is_final() {
+    let script = Script::always(status(503));
+    let client = RetryLayer::new(policy()).layer(script.clone());
+    let block = redial::retry(&policy(), |_| {
+        let client = client.clone();
+        async { Failure::check(tokio::spawn(client.oneshot(request(Method::GET))).await??).map(drop) }
+    });
+    let result: Result<(), Error> = block.idempotent("it only reads").await;
+    result.unwrap_err();
+    assert_eq!(script.count(), 3);
+}
+
+/// An independent call that is told to wait for longer than its block's attempt lasts: it is cut in its wait, and with it
+/// goes what the server said. Had it known when the attempt ends, it would have stopped at once and said so.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_earlier_than_an_independent_call_was_told() {
+    let tokens = Script::always(status(503).retry_after("50"));
+    let start = tokio::time::Instant::now();
+    let client = RetryLayer::new(policy()).layer(tokens.clone());
+    let block = redial::retry(&policy(), |_| {
+        let client = client.clone();
+        redial::independent(async { Failure::check(client.oneshot(request(Method::GET)).await?).map(drop) })
+    });
+    let _: Result<(), Error> = block.idempotent("it only reads").await;
+    assert!(tokens.millis(start).iter().skip(1).all(|at| *at >= 50_000), "{:?}", tokens.millis(start));
+}

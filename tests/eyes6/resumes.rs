@@ -279,3 +279,32 @@ async fn a_rest_of_nothing_is_given_up() {
     layer().layer(client).oneshot(get()).await.unwrap().into_body().collect().await.map(drop).unwrap_err();
     assert_eq!(*asked.lock().unwrap(), 6);
 }
+
+/// Trailers that come before the end are not those of the download.
+#[tokio::test(start_paused = true)]
+async fn trailers_before_the_end_are_a_break() {
+    let client = service_fn(|request: Request<Full<Bytes>>| async move {
+        let mut response = breaking("012", 10);
+        let trailers = |text: &'static str| HeaderMap::from_iter([("x-sum".parse().unwrap(), text.parse().unwrap())]);
+        let (text, sum, size) = match request.headers().contains_key("range") {
+            false => (&b"012"[..], "early", 10),
+            true => (&b"3456789"[..], "end", 7),
+        };
+        if size == 7 {
+            *response.status_mut() = http::StatusCode::PARTIAL_CONTENT;
+            response.headers_mut().insert("content-range", "bytes 3-9/10".parse().unwrap());
+        }
+        let frames = frames(vec![Ok(Frame::data(Bytes::from_static(text))), Ok(Frame::trailers(trailers(sum)))]);
+        *response.body_mut() = Promised(frames, size);
+        Ok::<_, BoxError>(response)
+    });
+    let mut body = layer().layer(client).oneshot(get()).await.unwrap().into_body();
+    let (mut text, mut sums) = (Vec::new(), Vec::new());
+    while let Some(frame) = body.frame().await {
+        match frame.unwrap().into_data() {
+            Ok(data) => text.extend_from_slice(&data),
+            Err(frame) => sums.push(frame.into_trailers().unwrap()["x-sum"].to_str().unwrap().to_owned()),
+        }
+    }
+    assert_eq!((text, sums), (b"0123456789".to_vec(), vec!["end".to_owned()]));
+}

@@ -154,3 +154,48 @@ fn the_tables_values_of_error_type_are_all() {
     let _ = (GrpcCode::Unavailable, FaultKind::Reset);
     assert!(!page.contains("error_type=\"UNAVAILABLE\""), "a value that the table does not have: {page}");
 }
+
+fn lines<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
+    page.lines().filter(|line| line.starts_with(name)).collect()
+}
+
+/// "A budget without a limit has no level."
+#[test]
+fn a_budget_without_a_limit_has_no_level() {
+    let page = page(|| async {
+        let client = RetryLayer::new(policy()).layer(Script::always(status(503)));
+        client.oneshot(request(Method::GET)).await.unwrap();
+    });
+    assert_eq!(lines(&page, "redial_budget_level{"), [""; 0]);
+}
+
+/// "`by`: whose wait it was: `policy`, `server` or `hold`": a `Retry-After: 0` is no wait of the server's.
+#[test]
+fn a_wait_of_nothing_is_the_policys() {
+    let page = page(|| async {
+        let client = RetryLayer::new(policy()).layer(Script::new([status(503).retry_after("0"), status(200)]));
+        client.oneshot(request(Method::GET)).await.unwrap();
+    });
+    let counts = lines(&page, "redial_wait_seconds_count{");
+    assert!(counts.len() == 1 && counts[0].contains("by=\"policy\""), "{counts:?}");
+}
+
+/// And `hold`: a wait that is longer than a call's own because of what another call was told.
+#[test]
+fn a_held_wait_is_the_holds() {
+    use redial::{Hold, HoldScope, Transient};
+    let page = page(|| async {
+        let transient = Transient::usual().rejected(429, "API guide, section 4");
+        let policy = redial::StandardPolicy::builder("shop", crate::policies::timeouts(1_000, 60_000), transient)
+            .backoff(redial::Backoff::fixed(crate::policies::WAIT, "tests are exact"))
+            .hold(HoldScope::Retries, Hold::new())
+            .build()
+            .unwrap();
+        let told = RetryLayer::new(policy.clone()).layer(Script::new([status(429).retry_after("30"), status(200)]));
+        let held = RetryLayer::new(policy).layer(Script::new([status(503), status(200)]));
+        let (told, held) = tokio::join!(told.oneshot(request(Method::GET)), held.oneshot(request(Method::GET)));
+        assert!(told.is_ok() && held.is_ok());
+    });
+    let counts = lines(&page, "redial_wait_seconds_count{");
+    assert!(counts.iter().any(|count| count.contains("by=\"hold\"")), "{counts:?}");
+}
