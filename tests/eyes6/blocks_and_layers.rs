@@ -204,3 +204,39 @@ async fn nothing_is_sent_earlier_than_an_independent_call_was_told() {
     let _: Result<(), Error> = block.idempotent("it only reads").await;
     assert!(tokens.millis(start).iter().skip(1).all(|at| *at >= 50_000), "{:?}", tokens.millis(start));
 }
+
+/// "The whole call may take at most this long": what one request asks for itself, within a block too.
+#[tokio::test(start_paused = true)]
+async fn what_one_request_asks_for_itself_holds_within_a_block() {
+    let client = RetryLayer::new(policy()).layer(Script::always(crate::script::hang()));
+    let start = tokio::time::Instant::now();
+    let block = redial::retry(&policy(), |_| async {
+        let mut request = request(Method::GET);
+        request.extensions_mut().insert(RequestOptions::new().total(crate::script::ms(50)));
+        Ok(client.clone().oneshot(request).await.map(drop)?)
+    });
+    let block = block.idempotent("it only reads").options(RequestOptions::new().attempts(1));
+    let result: Result<(), Error> = block.await;
+    result.unwrap_err();
+    assert_eq!(start.elapsed(), crate::script::ms(50));
+}
+
+/// What does not pass does not pass within a block either.
+#[tokio::test]
+async fn a_recovery_within_a_block_knows_what_does_not_pass() {
+    let classes = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&classes);
+    let recover = move |failure: Final<_>| {
+        told.lock().unwrap().push(failure.class());
+        failure.into_answer()
+    };
+    let http = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build_http();
+    let client = ServiceBuilder::new().layer(RecoverLayer::new(recover)).layer(RetryLayer::new(policy())).service(http);
+    // A scheme that this client does not speak (D15).
+    let request = || Request::get("https://api.example/").body(Full::<Bytes>::default()).unwrap();
+    client.clone().oneshot(request()).await.map(drop).unwrap_err();
+    let block = redial::retry(&policy(), |_| async { Ok(client.clone().oneshot(request()).await.map(drop)?) });
+    let result: Result<(), Error> = block.as_the_policy_says().await;
+    result.unwrap_err();
+    assert_eq!(*classes.lock().unwrap(), [redial::Class::Permanent; 2], "outside of a block, and within");
+}

@@ -186,3 +186,25 @@ async fn what_a_block_is_told_holds_others() {
     let sent = script.millis(start);
     assert!(sent[1..].iter().all(|at| *at >= 30_000), "{sent:?}");
 }
+
+/// "`grpc-timeout`, anew for each attempt …; with `Commit::Status` also what is left of the attempt": within a block, whose
+/// attempt it is, as well.
+#[tokio::test(start_paused = true)]
+async fn a_grpc_call_within_a_block_tells_its_time() {
+    let done = || Reply::status(200).header("content-type", "application/grpc").header("grpc-status", "5");
+    let server = service([done(), done()]);
+    let policy = quick().idempotent("orders have numbers").build().unwrap();
+    let channel = redial::grpc::channel(server.clone(), policy.clone()).commit(redial::grpc::Commit::Status);
+    let call = || async {
+        let mut client = tonic::client::Grpc::new(channel.clone());
+        client.ready().await?;
+        let path = http::uri::PathAndQuery::from_static("/shop.Orders/Get");
+        client.unary(tonic::Request::new(()), path, Nothing).await.map(drop)
+    };
+    call().await.unwrap_err();
+    let block = redial::retry(&policy, |_| async { Ok(call().await?) });
+    let result: Result<(), Error> = block.idempotent("it only reads").await;
+    result.unwrap_err();
+    let told: Vec<_> = server.seen().requests.iter().map(|seen| seen.headers.contains_key("grpc-timeout")).collect();
+    assert_eq!(told, [true, true], "outside of a block, and within");
+}
