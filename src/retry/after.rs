@@ -49,6 +49,9 @@ impl Course {
 
     /// The attempt succeeded. The report, where there is something to report.
     pub(crate) fn succeeded(&mut self, outcome: AttemptOutcome) -> Option<CallReport> {
+        if self.is_part() {
+            return None;
+        }
         if self.attempt == 1 {
             self.plan.operation.budget.first_try(true);
         }
@@ -90,6 +93,10 @@ impl Course {
         }
         if timed_out && now < later(self.attempt_started(), self.plan.timeouts().attempt) {
             ended = ended.cut_short();
+        }
+        if self.is_part() {
+            let over = timed_out && now >= deadline;
+            return self.failed_in_a_block(now, verdict, outcome, ended, over);
         }
         if !verdict.is_listed() {
             observe::unclassified(self.about(), self.attempt, outcome);
@@ -134,6 +141,26 @@ impl Course {
             Err(stop) => Next::Stop { now, stop, over },
             Ok(again) => Next::Again { now, deadline, resume: self.again(now, again) },
         }
+    }
+
+    /// The block decides what follows, by its own policy and budget. What the provider said holds for others all the same.
+    fn failed_in_a_block(
+        &mut self,
+        now: Instant,
+        verdict: &Verdict,
+        outcome: AttemptOutcome,
+        ended: Ended,
+        over: bool,
+    ) -> Next {
+        let hold = self.plan.operation.held_for(verdict, now);
+        if verdict.class() == Class::Permanent && matches!(outcome, AttemptOutcome::Status(_) | AttemptOutcome::Grpc(_))
+        {
+            return Next::Answered;
+        }
+        let trail = self.record(now, outcome, ended.reach, verdict);
+        trail.unknown |= ended.reach == Reach::Unknown;
+        let stop = Stop { reason: StopReason::Stacked, not_before: verdict.hint().wait.max(hold) };
+        Next::Stop { now, stop, over }
     }
 
     /// When the attempt is made again.

@@ -92,7 +92,9 @@ impl<B: Replay> Call<B> {
         fault: Option<Fault>,
         verdict: Verdict,
     ) -> End<RB> {
-        observe::attempted(&self.course.plan, self.outcome_of(&result, fault), &verdict);
+        if !self.course.is_part() {
+            observe::attempted(&self.course.plan, self.outcome_of(&result, fault), &verdict);
+        }
         match (&mut result, verdict.class()) {
             (Ok(response), Class::Success) => {
                 if let Some(report) = self.course.succeeded(AttemptOutcome::Status(response.status())) {
@@ -195,8 +197,8 @@ impl<B: Replay> Call<B> {
     ) -> Result<Response<RB>, Error> {
         match result {
             Ok(mut response) => {
-                let report = self.course.report(now, Some(stop.reason), stop.not_before);
-                observe::ended(self.course.about(), &report, class, false);
+                let report = self.course.report(now, Some(self.course.reason(stop.reason)), stop.not_before);
+                self.course.ended(&report, class, false);
                 response.extensions_mut().insert(report);
                 Ok(response)
             }

@@ -69,7 +69,7 @@ use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 
-use crate::{Deadline, Error, Policy, Replay, attempt_number, policy::RequestHead, retry::guard};
+use crate::{Deadline, Error, OutboundHints, Policy, Replay, attempt_number, hints, policy::RequestHead, retry::guard};
 
 use call::Call;
 
@@ -127,6 +127,11 @@ where
             }
             // Another retry layer's attempt: it repeats, and this one does not.
             None if attempt_number(request.extensions()).is_some() => return None,
+            // A block around it repeats it (D34).
+            None if OutboundHints::of(request.extensions()).block().is_some() => {
+                hints::notice_stacked();
+                return None;
+            }
             // A new call; what is there is the beginning of the one before.
             None => {
                 let head = RequestHead::of(request);

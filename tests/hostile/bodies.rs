@@ -9,14 +9,14 @@ use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, StreamBody};
 use redial::{
     AttemptBody, BoxError, BufferResponseLayer, RetryLayer,
-    testing::{Reason, Reply, Server, service},
+    testing::{Reason, Reply, service},
 };
 use tokio::time::Instant;
 use tower::{ServiceBuilder, ServiceExt, service_fn};
 
 use crate::{
     policies::policy,
-    script::{Script, ScriptBody, ms, request, secs, status},
+    script::{Script, ScriptBody, ms, request, status},
 };
 
 /// An endless answer ("a body may be endless"): events that come now and then, never as many as the limit. The caller gets
@@ -48,7 +48,6 @@ async fn a_body_that_is_refused_is_no_proof() {
     let error = stack.service(server.clone()).oneshot(request(Method::POST)).await.map(drop).unwrap_err();
     server.seen().sent(1);
     assert!(!error.fault().unwrap().is_unsent());
-    let _ = Server::refusing;
 }
 
 /// The limit is a limit: a byte more streams. (A frame counts as 64 bytes at least.)
@@ -88,7 +87,6 @@ async fn without_a_body() {
         stack.service(script).oneshot(request(method)).await.unwrap();
     }
     assert!(start.elapsed() < Duration::from_millis(1), "{:?}", start.elapsed());
-    let _ = secs;
 }
 
 /// Trailers, size and end are those of the response.
