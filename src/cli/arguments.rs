@@ -24,6 +24,7 @@ const EXAMPLES: &str = "Examples:
   redial check contracts/
   redial explain contracts/github.toml GET https://api.github.com/user --status 429 --answer-header 'retry-after: 30'
   redial matrix contracts/github.toml
+  redial simulate contracts/github.toml --scenario brown-out
 
 Exit codes: 0 kept, 1 rules are broken, 2 something cannot be read.";
 
@@ -35,6 +36,8 @@ pub(super) enum Command {
     Explain(Explain),
     /// Prints, for each operation, what is repeated after each status and fault.
     Matrix(Matrix),
+    /// Tries a contract out on a provider in trouble: a model of many clients, by the engine's own code.
+    Simulate(Simulate),
     /// Prints the JSON Schema of the format, for editors.
     Schema,
     /// Prints a commented contract to begin with.
@@ -98,18 +101,26 @@ pub(super) struct Check {
     pub(super) quiet: bool,
 }
 
+/// One contract.
+#[derive(Debug, Args)]
+pub(crate) struct Whole {
+    /// The contract: a file, a folder, a pattern, or - for standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: String,
+    /// Which [env.NAME] overrides hold.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) env: Option<String>,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   redial explain shop.toml POST https://api.shop.example/orders --header 'idempotency-key: 1' --status 503
   redial explain shop.toml GET https://api.shop.example/orders/7 --fault timeout --attempt 2 --elapsed 4s")]
 pub(super) struct Explain {
-    /// The contract: a file, a folder, or - for standard input.
-    pub(super) file: String,
+    #[command(flatten)]
+    pub(super) contract: Whole,
     pub(super) method: http::Method,
     pub(super) url: http::Uri,
-    /// Which [env.NAME] overrides hold.
-    #[arg(long, value_name = "NAME")]
-    pub(super) env: Option<String>,
     /// A header of the request, 'name: value'.
     #[arg(long = "header", short = 'H', value_name = "HEADER", value_parser = header)]
     pub(super) headers: Vec<(http::HeaderName, http::HeaderValue)>,
@@ -146,15 +157,63 @@ pub(super) struct Matrix {
     #[command(flatten)]
     pub(super) input: Input,
     #[arg(long, default_value = "human")]
-    pub(super) format: MatrixFormat,
+    pub(super) format: Shape,
 }
 
-/// How a matrix is printed.
+/// For people or for machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum MatrixFormat {
+pub(super) enum Shape {
     #[default]
     Human,
     Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  redial simulate shop.toml
+  redial simulate shop.toml --provider shop --scenario brown-out --svg brown-out.svg
+  redial simulate shop.toml --operation orders.create --header 'idempotency-key: 1' --scenario my-outage.toml --seed 8
+
+A scenario file:
+  name = \"a lunch break\"
+  clients = 200             # processes, each with a budget of its own (1000)
+  rate = 5                  # calls a second of each (10)
+  length = \"2m\"           # (80s)
+  [server]
+  capacity = 1200           # requests a second (12000)
+  refusal = 0.25            # what a refusal costs, as a share of a served request
+  [trouble]
+  kind = \"brown-out\"      # outage, unreachable, silence, brown-out, failures, rate-limit
+  from = \"30s\"
+  until = \"60s\"
+  capacity = 0.5            # brown-out: the share that is left. failures: share, status. outage: status.
+                            # rate-limit: limit (requests a second), retry_after")]
+pub(super) struct Simulate {
+    #[command(flatten)]
+    pub(super) contract: Whole,
+    /// The provider that is in trouble. Needed where the contract has several.
+    #[arg(long, value_name = "NAME")]
+    pub(super) provider: Option<String>,
+    /// The operation that all call. Default: what no operation matches, else the first.
+    #[arg(long, value_name = "NAME")]
+    pub(super) operation: Option<String>,
+    /// A header of the request, 'name: value': an idempotency key, say.
+    #[arg(long = "header", short = 'H', value_name = "HEADER", value_parser = header)]
+    pub(super) headers: Vec<(http::HeaderName, http::HeaderValue)>,
+    /// A file, or one that ships: brown-out, outage, random-failures, rate-limit. Default: all of these.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(super) scenario: Vec<String>,
+    /// Whatever is random follows from it. Default: the scenario's.
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+    /// How many clients, with server and limits in proportion. Default: the scenario's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(super) clients: Option<u32>,
+    /// Draws a picture of the only scenario.
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<PathBuf>,
+    #[arg(long, default_value = "human")]
+    pub(super) format: Shape,
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, head
 
 use super::{
     End,
-    arguments::{Matrix, MatrixFormat},
+    arguments::{Matrix, Shape},
     input,
     terminal::Terminal,
 };
@@ -85,8 +85,8 @@ pub(super) fn run(command: &Matrix, terminal: &Terminal) -> End {
             let columns = columns(&loaded);
             let rows = rows(&loaded, &columns);
             terminal.out(&match command.format {
-                MatrixFormat::Human => table(&columns, &rows, &loaded),
-                MatrixFormat::Json => json(&columns, &rows),
+                Shape::Human => table(&columns, &rows, &loaded),
+                Shape::Json => json(&columns, &rows),
             });
             End::Kept
         }

@@ -9,6 +9,8 @@ mod input;
 mod matrix;
 mod sarif;
 mod schema;
+mod simulate;
+mod spark;
 mod terminal;
 
 use std::{ffi::OsString, process::ExitCode};
@@ -60,6 +62,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(command) => check::run(&command, &terminal),
         Command::Explain(command) => explain::run(&command, &terminal),
         Command::Matrix(command) => matrix::run(&command, &terminal),
+        Command::Simulate(command) => simulate::run(&command, &terminal),
         Command::Schema => schema::run(&terminal),
         Command::Init(command) => init::run(&command, &terminal),
         Command::Completions { shell } => {

@@ -1,5 +1,7 @@
 //! The tools around the library, and the contracts that ship: the model of clients and a provider in trouble, the presets,
 //! and the commands that stand on them.
 
+mod command;
 mod presets;
 mod simulate;
+mod simulating;
