@@ -36,6 +36,8 @@ pub(super) enum Command {
     Explain(Explain),
     /// Prints, for each operation, what is repeated after each status and fault.
     Matrix(Matrix),
+    /// Writes the page for a wiki: what is repeated, what never, how long and how often at worst, and by which source.
+    Doc(Doc),
     /// Tries a contract out on a provider in trouble: a model of many clients, by the engine's own code.
     Simulate(Simulate),
     /// Prints the JSON Schema of the format, for editors.
@@ -166,6 +168,21 @@ pub(super) enum Shape {
     #[default]
     Human,
     Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  redial doc contracts/ > docs/retries.md
+  redial doc --check contracts/ docs/retries.md")]
+pub(super) struct Doc {
+    #[command(flatten)]
+    pub(super) contract: Whole,
+    /// With --check: the page that may be stale.
+    #[arg(value_name = "PAGE", requires = "check")]
+    pub(super) page: Option<PathBuf>,
+    /// Compares with a page instead, says what differs, and ends with 1 where anything does.
+    #[arg(long, requires = "page")]
+    pub(super) check: bool,
 }
 
 #[derive(Debug, Args)]

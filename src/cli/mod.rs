@@ -2,16 +2,19 @@
 
 mod arguments;
 mod check;
+mod doc;
 mod explain;
 mod github;
 mod init;
 mod input;
+mod lines;
 mod matrix;
 mod sarif;
 mod schema;
 mod simulate;
 mod spark;
 mod terminal;
+mod words;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -62,6 +65,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(command) => check::run(&command, &terminal),
         Command::Explain(command) => explain::run(&command, &terminal),
         Command::Matrix(command) => matrix::run(&command, &terminal),
+        Command::Doc(command) => doc::run(&command, &terminal),
         Command::Simulate(command) => simulate::run(&command, &terminal),
         Command::Schema => schema::run(&terminal),
         Command::Init(command) => init::run(&command, &terminal),
