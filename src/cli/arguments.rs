@@ -38,6 +38,8 @@ pub(super) enum Command {
     Matrix(Matrix),
     /// Writes the page for a wiki: what is repeated, what never, how long and how often at worst, and by which source.
     Doc(Doc),
+    /// Says which crates of a Cargo.lock retry by themselves, and whether a contract declares them.
+    Deps(Deps),
     /// Tries a contract out on a provider in trouble: a model of many clients, by the engine's own code.
     Simulate(Simulate),
     /// Prints the JSON Schema of the format, for editors.
@@ -183,6 +185,31 @@ pub(super) struct Doc {
     /// Compares with a page instead, says what differs, and ends with 1 where anything does.
     #[arg(long, requires = "page")]
     pub(super) check: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  redial deps Cargo.lock
+  redial deps Cargo.lock --contract contracts/ --except kube-client
+
+Two retries on one path multiply requests. A contract declares what else retries, or that it is switched off:
+  elsewhere = [{ where = \"sdk\", by = \"octocrab\", attempts = 1 }]
+One provider's declaration is enough. A lock file names what only tests and other targets build, too.")]
+pub(super) struct Deps {
+    /// The lock file.
+    #[arg(value_name = "LOCK", default_value = "Cargo.lock")]
+    pub(super) lock: PathBuf,
+    /// Contracts to hold it against; ends with 1 where one of the crates is declared by none.
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    pub(super) contract: Vec<String>,
+    /// Which [env.NAME] overrides hold.
+    #[arg(long, value_name = "NAME", requires = "contract")]
+    pub(super) env: Option<String>,
+    /// A crate that calls none of the contracts' providers.
+    #[arg(long, value_name = "CRATE")]
+    pub(super) except: Vec<String>,
+    #[arg(long, default_value = "human")]
+    pub(super) format: Shape,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod check;
+mod deps;
 mod doc;
 mod explain;
 mod github;
@@ -66,6 +67,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Explain(command) => explain::run(&command, &terminal),
         Command::Matrix(command) => matrix::run(&command, &terminal),
         Command::Doc(command) => doc::run(&command, &terminal),
+        Command::Deps(command) => deps::run(&command, &terminal),
         Command::Simulate(command) => simulate::run(&command, &terminal),
         Command::Schema => schema::run(&terminal),
         Command::Init(command) => init::run(&command, &terminal),

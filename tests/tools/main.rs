@@ -2,6 +2,7 @@
 //! and the commands that stand on them.
 
 mod command;
+mod deps;
 mod doc;
 mod presets;
 mod simulate;
