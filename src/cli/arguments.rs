@@ -40,6 +40,8 @@ pub(super) enum Command {
     Doc(Doc),
     /// Says which crates of a Cargo.lock retry by themselves, and whether a contract declares them.
     Deps(Deps),
+    /// Says what changes in meaning between two versions of a contract, and what became less safe.
+    Diff(Diff),
     /// Tries a contract out on a provider in trouble: a model of many clients, by the engine's own code.
     Simulate(Simulate),
     /// Prints the JSON Schema of the format, for editors.
@@ -185,6 +187,24 @@ pub(super) struct Doc {
     /// Compares with a page instead, says what differs, and ends with 1 where anything does.
     #[arg(long, requires = "page")]
     pub(super) check: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  redial diff old/shop.toml shop.toml
+  git show main:contracts/shop.toml | redial diff - contracts/shop.toml
+
+Less safe is what may be sent more often, sooner, or on weaker grounds; then it ends with 1.")]
+pub(super) struct Diff {
+    /// The contract as it was: a file, a folder, a pattern, or - for standard input.
+    pub(super) old: String,
+    /// The contract as it is.
+    pub(super) new: String,
+    /// Which [env.NAME] overrides hold, in both.
+    #[arg(long, value_name = "NAME")]
+    pub(super) env: Option<String>,
+    #[arg(long, default_value = "human")]
+    pub(super) format: Shape,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 mod arguments;
 mod check;
 mod deps;
+mod diff;
 mod doc;
 mod explain;
 mod github;
@@ -10,6 +11,7 @@ mod init;
 mod input;
 mod lines;
 mod matrix;
+mod sample;
 mod sarif;
 mod schema;
 mod simulate;
@@ -68,6 +70,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Matrix(command) => matrix::run(&command, &terminal),
         Command::Doc(command) => doc::run(&command, &terminal),
         Command::Deps(command) => deps::run(&command, &terminal),
+        Command::Diff(command) => diff::run(&command, &terminal),
         Command::Simulate(command) => simulate::run(&command, &terminal),
         Command::Schema => schema::run(&terminal),
         Command::Init(command) => init::run(&command, &terminal),

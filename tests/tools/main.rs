@@ -3,6 +3,7 @@
 
 mod command;
 mod deps;
+mod diff;
 mod doc;
 mod presets;
 mod simulate;
