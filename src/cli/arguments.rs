@@ -42,6 +42,8 @@ pub(super) enum Command {
     Deps(Deps),
     /// Says what changes in meaning between two versions of a contract, and what became less safe.
     Diff(Diff),
+    /// Says which operations of an OpenAPI document have no contract, and which of the contract are not in the document.
+    Coverage(Coverage),
     /// Tries a contract out on a provider in trouble: a model of many clients, by the engine's own code.
     Simulate(Simulate),
     /// Prints the JSON Schema of the format, for editors.
@@ -203,6 +205,28 @@ pub(super) struct Diff {
     /// Which [env.NAME] overrides hold, in both.
     #[arg(long, value_name = "NAME")]
     pub(super) env: Option<String>,
+    #[arg(long, default_value = "human")]
+    pub(super) format: Shape,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  redial coverage shop.toml --openapi openapi.yaml
+  redial coverage contracts/ --provider shop --openapi openapi.json --allow-rest
+
+OpenAPI 3 and Swagger 2, in YAML or JSON, in one file. Ends with 1 where either side lacks something.")]
+pub(super) struct Coverage {
+    #[command(flatten)]
+    pub(super) contract: Whole,
+    /// The document.
+    #[arg(long, value_name = "SPEC")]
+    pub(super) openapi: PathBuf,
+    /// Whose document it is. Default: by its servers, or the only one.
+    #[arg(long, value_name = "NAME")]
+    pub(super) provider: Option<String>,
+    /// A provider's own settings, for what none of its operations matches, are contract enough.
+    #[arg(long)]
+    pub(super) allow_rest: bool,
     #[arg(long, default_value = "human")]
     pub(super) format: Shape,
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod check;
+mod coverage;
 mod deps;
 mod diff;
 mod doc;
@@ -71,6 +72,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Doc(command) => doc::run(&command, &terminal),
         Command::Deps(command) => deps::run(&command, &terminal),
         Command::Diff(command) => diff::run(&command, &terminal),
+        Command::Coverage(command) => coverage::run(&command, &terminal),
         Command::Simulate(command) => simulate::run(&command, &terminal),
         Command::Schema => schema::run(&terminal),
         Command::Init(command) => init::run(&command, &terminal),

@@ -9,7 +9,7 @@ use crate::contract::{
 use crate::policy::routes::pattern::Segment;
 
 /// What stands for a parameter: nothing that a contract has for a literal.
-const ANY: &str = "x-any-x";
+pub(super) const ANY: &str = "x-any-x";
 
 /// What no operation of a provider matches, as far as that can be known.
 pub(super) const REST: &str = "/x-any-x/of-the-rest/x";

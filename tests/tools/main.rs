@@ -2,6 +2,7 @@
 //! and the commands that stand on them.
 
 mod command;
+mod coverage;
 mod deps;
 mod diff;
 mod doc;
