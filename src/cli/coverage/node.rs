@@ -209,7 +209,8 @@ mod tests {
             ("", "empty"),
             ("a: [", "no YAML"),
             ("{\"a\": ", "no JSON"),
-            (&"[".repeat(10_000), "deep"),
+            (&"[".repeat(10_000), "recursion limit"),
+            (&("[".repeat(150) + &"]".repeat(150)), "100 deep"),
             (&(0..200).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect::<String>(), "100 deep"),
             (&"{\"a\":".repeat(1_000), "recursion limit"),
         ] {
