@@ -161,6 +161,9 @@ pub(super) struct Explain {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  redial matrix shop.toml
+  redial matrix contracts/shop.toml --format json")]
 pub(super) struct Matrix {
     #[command(flatten)]
     pub(super) input: Input,
@@ -305,6 +308,8 @@ pub(super) struct Simulate {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  redial init bank --host api.bank.example")]
 pub(super) struct Init {
     /// The provider's name.
     #[arg(default_value = "shop")]

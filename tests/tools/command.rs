@@ -29,12 +29,16 @@ impl Folder {
         folder
     }
 
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        fs::write(self.0.join(name), text).unwrap();
+        fs::write(self.path(name), text).unwrap();
     }
 
     pub fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.0.join(name)).unwrap()
+        fs::read_to_string(self.path(name)).unwrap()
     }
 
     pub fn run(&self, arguments: &[&str]) -> Ended {
@@ -45,6 +49,8 @@ impl Folder {
     pub fn fed(&self, input: &str, arguments: &[&str]) -> Ended {
         let mut command = Command::new(env!("CARGO_BIN_EXE_redial"));
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Help is wrapped to a terminal's width; examples are read whole here.
+        command.env("COLUMNS", "400");
         let mut child = command.current_dir(&self.0).spawn().unwrap();
         // It may end before it has read everything.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());

@@ -7,5 +7,6 @@ mod deps;
 mod diff;
 mod doc;
 mod presets;
+mod readme;
 mod simulate;
 mod simulating;
