@@ -8,6 +8,7 @@ mod diff;
 mod doc;
 mod explain;
 mod github;
+mod index;
 mod init;
 mod input;
 mod lines;

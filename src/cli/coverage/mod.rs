@@ -9,6 +9,7 @@ use super::{
     End,
     arguments::{Coverage, Shape},
     check::counted,
+    index::Index,
     input, sample,
     terminal::Terminal,
 };
@@ -21,7 +22,7 @@ use crate::{
     },
     redact::Redacted,
 };
-use openapi::{Listed, Server};
+use openapi::{Listed, Paths, Server};
 
 /// The largest document.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -77,11 +78,17 @@ fn compared<'a>(command: &Coverage, loaded: &'a Loaded) -> Result<Compared<'a>, 
         return Err(of_file("it lists no operation".to_owned()));
     }
     let providers = providers(command, loaded, &listed)?;
+    let index = Index::new(loaded);
     let mut used: HashSet<(String, String)> = HashSet::new();
+    let mut paths = Paths::default();
     let listed: Vec<_> = listed
         .into_iter()
         .map(|listed| {
-            let has = has(&listed, loaded, &providers);
+            listed
+                .servers
+                .iter()
+                .for_each(|server| paths.insert(&listed.method, &format!("{}{}", server.base, listed.path)));
+            let has = has(&listed, loaded, &index, &providers);
             if let Has::Operation(provider, operation) = &has {
                 used.insert((provider.clone(), operation.clone()));
             }
@@ -92,7 +99,7 @@ fn compared<'a>(command: &Coverage, loaded: &'a Loaded) -> Result<Compared<'a>, 
     for provider in providers {
         for operation in provider.operations.iter().filter(|operation| !operation.is_rest) {
             let key = (provider.name.value.clone(), operation.name.value.clone());
-            if !used.contains(&key) && !listed.iter().any(|(listed, _)| is_for(operation, listed)) {
+            if !used.contains(&key) && !is_listed(operation, &paths) {
                 unused.push((provider, operation));
             }
         }
@@ -154,7 +161,7 @@ fn request(host: &str, base: &str, listed: &Listed) -> Option<http::Request<()>>
 }
 
 /// The best of what its servers give it: on their own hosts, else on the provider's.
-fn has(listed: &Listed, loaded: &Loaded, providers: &[&Provider]) -> Has {
+fn has(listed: &Listed, loaded: &Loaded, index: &Index<'_>, providers: &[&Provider]) -> Has {
     let mut best = Has::Nothing;
     for server in &listed.servers {
         let named = server.authority.as_deref().into_iter();
@@ -162,12 +169,14 @@ fn has(listed: &Listed, loaded: &Loaded, providers: &[&Provider]) -> Has {
         for host in hosts {
             let Some(request) = request(host, &server.base, listed) else { continue };
             let plan = loaded.routes().plan(&RequestHead::of(&request));
-            let provider = providers.iter().find(|provider| provider.name.value == plan.provider());
-            let operations = provider.into_iter().flat_map(|provider| &provider.operations);
-            let found = operations.into_iter().find(|operation| operation.name.value == plan.operation());
+            let found = index.of(&plan);
+            let found =
+                found.filter(|(found, _)| providers.iter().any(|provider| provider.name.value == found.name.value));
             let has = match found {
-                Some(operation) if operation.is_rest => Has::Rest(plan.provider().to_owned()),
-                Some(_) => Has::Operation(plan.provider().to_owned(), plan.operation().to_owned()),
+                Some((provider, operation)) if operation.is_rest => Has::Rest(provider.name.value.clone()),
+                Some((provider, operation)) => {
+                    Has::Operation(provider.name.value.clone(), operation.name.value.clone())
+                }
                 None => Has::Nothing,
             };
             best = best.min(has);
@@ -178,15 +187,9 @@ fn has(listed: &Listed, loaded: &Loaded, providers: &[&Provider]) -> Has {
 
 /// Whether one of the document's operations is for a request of this operation too: where the document has a parameter,
 /// and the contract a text.
-fn is_for(operation: &Operation, listed: &Listed) -> bool {
-    operation.matches.iter().filter_map(|text| Matcher::parse(text).ok()).any(|matcher| {
-        let path = sample::path(&matcher.path);
-        let method = matcher.method.as_ref().is_none_or(|method| *method == listed.method);
-        method
-            && listed.servers.iter().any(|server| {
-                path.strip_prefix(server.base.as_str()).is_some_and(|path| openapi::matches(&listed.path, path))
-            })
-    })
+fn is_listed(operation: &Operation, paths: &Paths) -> bool {
+    let mut matchers = operation.matches.iter().filter_map(|text| Matcher::parse(text).ok());
+    matchers.any(|matcher| paths.has(matcher.method.as_ref(), &sample::path(&matcher.path)))
 }
 
 fn human(compared: &Compared<'_>, command: &Coverage, loaded: &Loaded, terminal: &Terminal) -> String {

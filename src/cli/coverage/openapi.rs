@@ -1,5 +1,7 @@
 //! What an OpenAPI document lists: versions 2 (Swagger) and 3.
 
+use std::collections::HashMap;
+
 use http::{Method, Uri};
 
 use super::node::{Node, Tree};
@@ -21,6 +23,9 @@ pub(super) struct Server {
     pub(super) authority: Option<String>,
     pub(super) base: String,
 }
+
+/// The most segments of a path: a longer one is nobody's.
+const LONGEST: usize = 200;
 
 /// The keys of a path that are methods.
 const METHODS: [(&str, Method); 8] = [
@@ -124,15 +129,46 @@ pub(super) fn filled(path: &str, with: &str) -> String {
     out + rest
 }
 
-/// Whether a path of the document is also for this path: each parameter stands for one or more characters of a segment.
-pub(super) fn matches(template: &str, path: &str) -> bool {
-    let (mut templates, mut paths) = (template.split('/'), path.split('/'));
-    loop {
-        match (templates.next(), paths.next()) {
-            (None, None) => return true,
-            (Some(template), Some(path)) if segment_matches(template, path) => {}
-            _ => return false,
+/// The paths of a document, to be asked whether one of them is for a path: each parameter stands for one or more
+/// characters of a segment.
+#[derive(Default)]
+pub(super) struct Paths {
+    literals: HashMap<String, Paths>,
+    templates: HashMap<String, Paths>,
+    /// Of the operations whose path ends here.
+    methods: Vec<Method>,
+}
+
+impl Paths {
+    pub(super) fn insert(&mut self, method: &Method, path: &str) {
+        if path.matches('/').count() > LONGEST {
+            return;
         }
+        let mut step = self;
+        for segment in path.split('/') {
+            let steps = if segment.contains('{') { &mut step.templates } else { &mut step.literals };
+            step = steps.entry(segment.to_owned()).or_default();
+        }
+        step.methods.push(method.clone());
+    }
+
+    /// Whether there is one for this path, with this method or with any.
+    pub(super) fn has(&self, method: Option<&Method>, path: &str) -> bool {
+        let segments: Vec<&str> = path.split('/').collect();
+        // Where it is worth looking on, and how many segments lie behind.
+        let mut open = vec![(self, 0)];
+        while let Some((step, behind)) = open.pop() {
+            let Some(segment) = segments.get(behind) else {
+                if step.methods.iter().any(|found| method.is_none_or(|method| method == found)) {
+                    return true;
+                }
+                continue;
+            };
+            open.extend(step.literals.get(*segment).map(|next| (next, behind + 1)));
+            let templates = step.templates.iter().filter(|(template, _)| segment_matches(template, segment));
+            open.extend(templates.map(|(_, next)| (next, behind + 1)));
+        }
+        false
     }
 }
 
@@ -154,7 +190,9 @@ fn segment_matches(template: &str, segment: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{filled, matches, server_of};
+    use http::Method;
+
+    use super::{Paths, filled, server_of};
 
     #[test]
     fn paths() {
@@ -172,8 +210,14 @@ mod tests {
             ("/a", "/a", true),
             ("/ä{b}", "/äö", true),
         ] {
-            assert_eq!(matches(template, path), is, "{template} {path}");
+            let mut paths = Paths::default();
+            paths.insert(&Method::GET, template);
+            assert_eq!(paths.has(None, path), is, "{template} {path}");
+            assert!(!paths.has(Some(&Method::PUT), path), "{template} {path}");
         }
+        let mut paths = Paths::default();
+        paths.insert(&Method::GET, &"/a".repeat(100_000));
+        assert!(!paths.has(None, &"/a".repeat(100_000)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::{
     End,
     arguments::{Diff, Shape, Whole},
     check::counted,
+    index::Index,
     input,
     matrix::{self, Cell, Column},
     sample,
@@ -27,6 +28,39 @@ struct Side<'a> {
     settings: &'a Settings,
     backoff: &'a Backoff,
     budget: Option<&'a BudgetSetting>,
+}
+
+/// One of the contracts.
+struct Version<'a> {
+    loaded: &'a Loaded,
+    index: Index<'a>,
+}
+
+impl<'a> Version<'a> {
+    fn plan(&self, request: &Request<()>) -> Plan {
+        self.loaded.routes().plan(&RequestHead::of(request))
+    }
+
+    fn cells(&self, columns: &[Column], request: &Request<()>) -> Vec<Cell> {
+        columns.iter().map(|column| matrix::cell(self.loaded.routes(), request, *column)).collect()
+    }
+
+    /// `None`: no provider has it, and it is sent once.
+    fn side<'b>(&'b self, plan: &'b Plan) -> Option<Side<'b>>
+    where
+        'a: 'b,
+    {
+        let (_, operation) = self.index.of(plan)?;
+        let (backoff, budget) = (&plan.operation.backoff, plan.operation.budget.setting());
+        Some(Side { settings: &operation.settings, backoff, budget })
+    }
+
+    fn whose(&self, plan: &Plan) -> String {
+        match self.index.of(plan) {
+            Some((provider, operation)) => format!("`{} {}`", provider.name.value, operation.name.value),
+            None => "no provider's, sent once".to_owned(),
+        }
+    }
 }
 
 /// What changes, and for which requests.
@@ -54,9 +88,11 @@ pub(super) fn run(command: &Diff, terminal: &Terminal) -> End {
 
 fn changes(old: &Loaded, new: &Loaded) -> Changes {
     let columns = matrix::columns(&[old, new]);
+    let (before, after) =
+        (Version { loaded: old, index: Index::new(old) }, Version { loaded: new, index: Index::new(new) });
     let mut changes = Changes::new();
     for (name, request) in requests(old, new) {
-        let found = of_request(&columns, old, new, &request);
+        let found = of_request(&columns, &before, &after, &request);
         if !found.is_empty() {
             changes.entry(found).or_default().push(name);
         }
@@ -96,37 +132,18 @@ fn named<'a>(loaded: &'a Loaded, name: &str) -> Option<&'a Provider> {
     loaded.resolved.providers.iter().find(|provider| provider.name.value == name)
 }
 
-fn of_request(columns: &[Column], old: &Loaded, new: &Loaded, request: &Request<()>) -> Vec<Change> {
-    let cells = |loaded: &Loaded| -> Vec<Cell> {
-        columns.iter().map(|column| matrix::cell(loaded.routes(), request, *column)).collect()
-    };
-    let mut changes = of_cells(columns, &cells(old), &cells(new));
-    let (before, after) = (plan(old, request), plan(new, request));
-    let names = |loaded: &Loaded, plan: &Plan| match named(loaded, plan.provider()) {
-        Some(_) => format!("`{} {}`", plan.provider(), plan.operation()),
-        None => "no provider's, sent once".to_owned(),
-    };
-    let (old_name, new_name) = (names(old, &before), names(new, &after));
-    if old_name != new_name {
-        changes.push(Change { way: Way::Other, text: format!("now {new_name}; before: {old_name}") });
+fn of_request(columns: &[Column], old: &Version<'_>, new: &Version<'_>, request: &Request<()>) -> Vec<Change> {
+    let mut changes = of_cells(columns, &old.cells(columns, request), &new.cells(columns, request));
+    let (before, after) = (old.plan(request), new.plan(request));
+    let (old_whose, new_whose) = (old.whose(&before), new.whose(&after));
+    if old_whose != new_whose {
+        changes.push(Change { way: Way::Other, text: format!("now {new_whose}; before: {old_whose}") });
     }
-    // What no provider has is sent once, by no settings.
-    if let (Some(before), Some(after)) = (side(old, &before), side(new, &after)) {
+    if let (Some(before), Some(after)) = (old.side(&before), new.side(&after)) {
         changes.extend(of_settings(&before, &after));
     }
     changes.sort();
     changes
-}
-
-fn plan(loaded: &Loaded, request: &Request<()>) -> Plan {
-    loaded.routes().plan(&RequestHead::of(request))
-}
-
-fn side<'a>(loaded: &'a Loaded, plan: &'a Plan) -> Option<Side<'a>> {
-    let provider = named(loaded, plan.provider())?;
-    let operation = provider.operations.iter().find(|operation| operation.name.value == plan.operation())?;
-    let (backoff, budget) = (&plan.operation.backoff, plan.operation.budget.setting());
-    Some(Side { settings: &operation.settings, backoff, budget })
 }
 
 /// What is said of a provider itself.
