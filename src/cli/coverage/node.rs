@@ -26,15 +26,17 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// By its first character: JSON is an object here.
+    /// What begins as JSON does is that, or else YAML in the same brackets.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let text = text.trim_start_matches('\u{feff}');
-        if text.trim_start().starts_with('{') {
-            // It refuses what is deeper than 128.
-            let value = serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))?;
-            return Ok(Tree { root: of_json(value), anchors: HashMap::new() });
+        if !text.trim_start().starts_with('{') {
+            return Reading::default().yaml(text);
         }
-        Reading::default().yaml(text)
+        // It refuses what is deeper than 128.
+        match serde_json::from_str(text) {
+            Ok(value) => Ok(Tree { root: of_json(value), anchors: HashMap::new() }),
+            Err(error) => Reading::default().yaml(text).map_err(|_| format!("it is no JSON: {error}")),
+        }
     }
 
     pub(super) fn root(&self) -> &Node {
@@ -182,7 +184,12 @@ mod tests {
 
     #[test]
     fn yaml_and_json_are_one() {
-        for text in ["a: [1, {b: x}]\n", "{\"a\": [1, {\"b\": \"x\"}]}", "\u{feff}a:\n- 1\n- b: x\n---\na: other\n"] {
+        for text in [
+            "a: [1, {b: x}]\n",
+            "{a: [1, {b: x}]}",
+            "{\"a\": [1, {\"b\": \"x\"}]}",
+            "\u{feff}a:\n- 1\n- b: x\n---\na: other\n",
+        ] {
             let tree = Tree::read(text).unwrap();
             let items: Vec<_> = tree.list(tree.root(), "a").collect();
             assert!(matches!(items[0], Node::Text(text) if text == "1"), "{text}");

@@ -191,8 +191,57 @@ fn segment_matches(template: &str, segment: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use http::Method;
+    use proptest::prelude::*;
 
-    use super::{Paths, filled, server_of};
+    use super::{Paths, filled, operations, server_of};
+
+    proptest! {
+        /// Whatever a document is made of, it is read or refused.
+        #[test]
+        fn any_text_is_read_or_refused(words in prop::collection::vec(prop::sample::select(WORDS), 0..40), any in any::<String>()) {
+            let _ = operations(&words.concat());
+            let _ = operations(&any);
+            let _ = operations(&format!("openapi: 3.1.0\npaths:\n  /a: {any}\n"));
+            let mut paths = Paths::default();
+            paths.insert(&Method::GET, &any);
+            let _ = paths.has(None, &filled(&any, "x"));
+        }
+    }
+
+    const WORDS: &[&str] = &[
+        "openapi: 3.1.0\n",
+        "paths:",
+        "servers:",
+        "url: ",
+        "/v1",
+        "https://{x}/",
+        "  ",
+        "\n",
+        "- ",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ": ",
+        "/a/{b}",
+        "get: ",
+        "$ref: ",
+        "'#/paths/~1a'",
+        "&a ",
+        "*a",
+        "\"",
+        "'",
+        "|\n",
+        "? ",
+        "---\n",
+        "...\n",
+        "!t ",
+        "#",
+        "\t",
+        "ä",
+        "\u{0}",
+    ];
 
     #[test]
     fn paths() {
