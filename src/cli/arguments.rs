@@ -263,22 +263,26 @@ pub(super) struct Deps {
 #[command(after_help = "Examples:
   redial simulate shop.toml
   redial simulate shop.toml --provider shop --scenario brown-out --svg brown-out.svg
-  redial simulate shop.toml --operation orders.create --header 'idempotency-key: 1' --scenario my-outage.toml --seed 8
+  redial simulate shop.toml --operation orders.create --header 'idempotency-key: 1' --seed 8
+  redial simulate shop.toml --scenario my-outage.toml --format json
 
 A scenario file:
   name = \"a lunch break\"
-  clients = 200             # processes, each with a budget of its own (1000)
-  rate = 5                  # calls a second of each (10)
-  length = \"2m\"           # (80s)
+  clients = 200          # processes, each with a budget of its own (1000)
+  rate = 5               # calls a second of each (10)
+  length = \"2m\"          # (80s)
   [server]
-  capacity = 1200           # requests a second (12000)
-  refusal = 0.25            # what a refusal costs, as a share of a served request
+  capacity = 1200        # requests a second (12000)
+  refusal = 0.25         # what a refusal costs, as a share of a served request
   [trouble]
-  kind = \"brown-out\"      # outage, unreachable, silence, brown-out, failures, rate-limit
+  kind = \"brown-out\"     # the keys of each kind:
+                         #   brown-out: capacity, the share that is left
+                         #   failures: share, status; outage: status
+                         #   rate-limit: limit (requests a second), retry_after
+                         #   unreachable, silence: none
   from = \"30s\"
   until = \"60s\"
-  capacity = 0.5            # brown-out: the share that is left. failures: share, status. outage: status.
-                            # rate-limit: limit (requests a second), retry_after")]
+  capacity = 0.5")]
 pub(super) struct Simulate {
     #[command(flatten)]
     pub(super) contract: Whole,

@@ -16,6 +16,7 @@ use super::{
     terminal::Terminal,
 };
 use crate::{
+    Policy, RequestHead,
     contract::{
         Loaded,
         duration::shown,
@@ -42,7 +43,7 @@ fn simulated(command: &Simulate, loaded: &Loaded, terminal: &Terminal) -> Result
     if command.svg.is_some() && scenarios.len() != 1 {
         return Err("--svg draws one scenario: name it with --scenario".to_owned());
     }
-    let strategy = contract(command, loaded)?;
+    let (strategy, note) = contract(command, loaded)?;
     let strategies = [Strategy::no_retry(), Strategy::at_once(3), strategy];
     let mut progress = Progress::new(scenarios.len() * strategies.len());
     let mut json = Vec::new();
@@ -65,8 +66,10 @@ fn simulated(command: &Simulate, loaded: &Loaded, terminal: &Terminal) -> Result
         }
     }
     progress.end();
-    if command.format == Shape::Json {
-        terminal.out(&format!("{:#}\n", serde_json::Value::Array(json)));
+    match (command.format, note) {
+        (Shape::Json, _) => terminal.out(&format!("{:#}\n", serde_json::Value::Array(json))),
+        (Shape::Human, Some(note)) => terminal.out(&format!("{note}\n")),
+        (Shape::Human, None) => {}
     }
     Ok(())
 }
@@ -99,8 +102,8 @@ fn scenario(name: &str) -> Result<Scenario, String> {
     Scenario::parse(&text).map_err(|error| format!("`{name}`: {error}"))
 }
 
-/// The clients that follow the contract.
-fn contract(command: &Simulate, loaded: &Loaded) -> Result<Strategy, String> {
+/// The clients that follow the contract, and why they may look as those do that never repeat.
+fn contract(command: &Simulate, loaded: &Loaded) -> Result<(Strategy, Option<String>), String> {
     let providers = &loaded.resolved.providers;
     let names = || providers.iter().map(|provider| provider.name.value.as_str()).collect::<Vec<_>>().join(", ");
     let at = match &command.provider {
@@ -118,7 +121,19 @@ fn contract(command: &Simulate, loaded: &Loaded) -> Result<Strategy, String> {
     let request = request(command, provider, chosen)?;
     let called = if chosen.is_rest { request.method().as_str() } else { &chosen.name.value };
     let name = format!("{}'s contract, {called}", provider.name.value);
-    Ok(Strategy::policy(name, policy.clone(), &request))
+    let plan = policy.plan(&RequestHead::of(&request));
+    let note = if plan.max_attempts() == 1 {
+        Some(format!("{called} is never repeated"))
+    } else if plan.evidence().is_none() {
+        Some(format!(
+            "nothing says that a repeat of this {} is safe: it is repeated only where it was provably not processed. \
+             With --header it can have a key",
+            request.method()
+        ))
+    } else {
+        None
+    };
+    Ok((Strategy::policy(name, policy.clone(), &request), note))
 }
 
 fn operation(command: &Simulate, provider: &Provider) -> Result<usize, String> {

@@ -25,8 +25,9 @@ fn words(line: &str) -> Vec<String> {
 }
 
 fn commands(text: &str) -> Vec<Vec<String>> {
-    let lines = text.lines().map(str::trim_start).filter(|line| line.starts_with("redial "));
-    lines.map(|line| words(line).split_off(1)).collect()
+    // What something is piped into is a command as well.
+    let lines = text.lines().map(|line| line.split_once(" | ").map_or(line, |(_, piped)| piped).trim_start());
+    lines.filter(|line| line.starts_with("redial ")).map(|line| words(line).split_off(1)).collect()
 }
 
 /// A folder that has what the commands name.
@@ -73,7 +74,7 @@ fn of_the_readme() {
             // The same with fewer clients takes as much less time.
             words.extend(["--clients", "50"]);
         }
-        let ended = folder.run(&words);
+        let ended = folder.fed(&folder.read("contracts/github.toml"), &words);
         // These two find something in what they are shown.
         let found = ["coverage", "deps"].contains(&words[0]);
         assert_eq!(ended.code, i32::from(found), "{words:?}: {}{}", ended.out, ended.err);
@@ -95,7 +96,7 @@ fn of_the_help() {
             if words[0] == "simulate" {
                 words.extend(["--clients", "10"]);
             }
-            let ended = folder.run(&words);
+            let ended = folder.fed(SHOP, &words);
             // Whatever they find in what they are shown, they can read it.
             assert!(ended.code < 2 && !ended.out.is_empty(), "{words:?}: {}{}", ended.out, ended.err);
         }

@@ -54,6 +54,17 @@ fn figures_for_machines() {
     assert_eq!(of(json(&["--operation", "orders.cancel", "--header", "idempotency-key: 1"])), 1.0);
 }
 
+/// Figures as those of no retry are no mistake.
+#[test]
+fn why_nothing_is_repeated() {
+    let folder = shop();
+    let run = |more: &[&str]| folder.run(&[&FEW[..], &["--scenario", "outage"], more].concat()).out;
+    let note = "nothing says that a repeat of this POST is safe";
+    assert!(run(&["--operation", "orders.create"]).contains(note));
+    assert!(!run(&["--operation", "orders.create", "-H", "idempotency-key: 1"]).contains(note));
+    assert!(run(&["--operation", "orders.cancel"]).ends_with("orders.cancel is never repeated\n"));
+}
+
 #[test]
 fn the_picture_of_a_scenario_of_ones_own() {
     let folder = shop();
