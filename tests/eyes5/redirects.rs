@@ -1,0 +1,88 @@
+//! An answer of a later hop is no answer to the first.
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+use redial::{
+    RetryLayer, Transient,
+    policy::AnswerRule,
+    reqwest_middleware::RetryMiddleware,
+    testing::{Reply, Script, Server},
+};
+use tower::{ServiceBuilder, ServiceExt};
+use tower_http::follow_redirect::FollowRedirectLayer;
+
+use crate::{client, inner, policy, with};
+
+/// The POST is processed (303), its receipt is what is throttled.
+fn script() -> Script {
+    Script::new([Reply::status(303).header("location", "/receipt")])
+        .route("GET /receipt", [Reply::status(429), Reply::ok("receipt")])
+}
+
+fn rejects() -> redial::policy::StandardPolicyBuilder {
+    with(Transient::usual().rejected(429, "API guide: a throttled request is not processed"))
+}
+
+#[tokio::test]
+async fn a_rejection_of_a_later_hop_does_not_repeat_the_post_reqwest() {
+    let server = Server::http1(script());
+    let _ = client(rejects()).post(server.url("/orders")).body("one more").send().await.unwrap();
+    server.seen().to("POST /orders").sent(1);
+}
+
+#[tokio::test]
+async fn a_rejection_by_rule_of_a_later_hop_does_not_repeat_the_post_reqwest() {
+    let server = Server::http1(script());
+    let policy = policy().answer(AnswerRule::rejected("throttled is not processed").status([429]));
+    let _ = client(policy).post(server.url("/orders")).body("one more").send().await.unwrap();
+    server.seen().to("POST /orders").sent(1);
+}
+
+#[tokio::test]
+async fn a_rejection_of_a_later_hop_does_not_repeat_the_post_middleware() {
+    let server = Server::http1(script());
+    let client = reqwest_middleware::ClientBuilder::new(inner().build().unwrap())
+        .with(RetryMiddleware::new(rejects().build().unwrap()))
+        .build();
+    let _ = client.post(server.url("/orders")).body("one more").send().await.unwrap();
+    server.seen().to("POST /orders").sent(1);
+}
+
+#[tokio::test]
+async fn a_rejection_of_a_later_hop_does_not_repeat_the_post_tower_http() {
+    let server = Server::http1(script());
+    let stack = ServiceBuilder::new()
+        .layer(RetryLayer::new(rejects().build().unwrap()))
+        .layer(FollowRedirectLayer::new())
+        .service(Client::builder(TokioExecutor::new()).build_http());
+    let request = Request::post(server.url("/orders")).body(Full::<Bytes>::from("one more")).unwrap();
+    let _ = stack.oneshot(request).await.unwrap();
+    server.seen().to("POST /orders").sent(1);
+}
+
+#[tokio::test]
+async fn credentials_do_not_follow_to_another_host_and_are_back_on_the_next_attempt() {
+    let other = Server::http1([Reply::status(503), Reply::ok("")]);
+    // `localhost` and `127.0.0.1` are two hosts to reqwest; so are two ports.
+    let server = Server::http1([Reply::status(302).header("location", other.url("/there"))]);
+    let response = client(policy()).get(server.url("/")).bearer_auth("TOKEN").send().await.unwrap();
+    assert_eq!(response.url().as_str(), other.url("/there"));
+    let here = server.seen();
+    assert!(here.sent(2).requests.iter().all(|request| request.headers.contains_key("authorization")));
+    let there = other.seen();
+    assert!(there.sent(2).requests.iter().all(|request| !request.headers.contains_key("authorization")));
+}
+
+#[tokio::test]
+async fn a_308_across_hosts_with_whole_bodies() {
+    let other = Server::http1([Reply::status(503), Reply::ok("done")]);
+    let server = Server::http1([Reply::status(308).header("location", other.url("/there"))]);
+    let put = client(policy()).whole_bodies().put(server.url("/")).bearer_auth("TOKEN").body("one more");
+    let response = put.send().await.unwrap();
+    assert_eq!((response.status().as_u16(), response.url().as_str()), (200, &*other.url("/there")));
+    let there = other.until(|seen| seen.complete() == 2).await;
+    assert!(there.requests.iter().all(|request| request.body.is("one more")));
+    assert!(there.requests.iter().all(|request| !request.headers.contains_key("authorization")));
+}
