@@ -301,9 +301,9 @@ async fn pushback_in_two_places() {
     for (one, two) in [("-1", "200"), ("200", "-1"), ("soon", "0")] {
         assert_eq!(gaps(one, two).await, [Duration::ZERO; 0], "{one} {two}: one of them said no");
     }
+    // Two numbers are no number.
     for (one, two) in [("300", "2000"), ("2000", "300")] {
-        let gaps = gaps(one, two).await;
-        assert!(gaps[0] >= Duration::from_secs(2), "{one} {two}: {gaps:?}");
+        assert_eq!(gaps(one, two).await, [Duration::ZERO; 0], "{one} {two}");
     }
 }
 

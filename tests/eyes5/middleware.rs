@@ -244,3 +244,52 @@ async fn reqwests_own_errors_say_what_they_are() {
     let error = client.get("no url").send().await.unwrap_err();
     assert!(matches!(error, reqwest_middleware::Error::Reqwest(_)), "{error:?}");
 }
+
+/// The same, where the receipt's client retries too: what its error proves is about the receipt.
+#[tokio::test]
+async fn a_receipt_by_a_retrying_client_that_cannot_be_had_does_not_repeat_the_order() {
+    let down = Server::refusing();
+    for whole in [false, true] {
+        for body in ["", "one more"] {
+            let server = Server::http1([Reply::ok("")]);
+            let ours = if whole { middleware().whole_bodies() } else { middleware() };
+            let own = plain().with(middleware()).build();
+            let client = plain().with(ours).with(Receipt(own, down.url("/receipt"))).build();
+            client.post(server.url("/")).body(body).send().await.unwrap_err();
+            let sent = server.seen().requests.len();
+            assert_eq!(sent, 1, "whole {whole}, body {body:?}");
+        }
+    }
+}
+
+/// The same, where the receipt's client passes the extensions on.
+#[tokio::test]
+async fn a_receipt_within_the_same_extensions_does_not_repeat_the_order() {
+    struct Within(reqwest_middleware::ClientWithMiddleware, String);
+    #[async_trait::async_trait]
+    impl Middleware for Within {
+        async fn handle(&self, request: Request, extensions: &mut Extensions, next: Next<'_>) -> Result<Response> {
+            let response = next.run(request, extensions).await?;
+            let receipt = self.0.get(&self.1).build()?;
+            self.0.execute_with_extensions(receipt, extensions).await?;
+            Ok(response)
+        }
+    }
+    let down = Server::refusing();
+    let server = Server::http1([Reply::ok("")]);
+    let own = plain().with(middleware()).build();
+    let client = plain().with(middleware()).with(Within(own, down.url("/receipt"))).build();
+    client.post(server.url("/")).body("one more").send().await.unwrap_err();
+    server.seen().sent(1);
+}
+
+#[tokio::test]
+async fn a_failed_call_spends_only_its_own_method_and_url_and_a_new_builder_is_new() {
+    let server = Server::http1([Reply::status(503)]);
+    let client = plain().with(middleware()).build();
+    let builder = client.get(server.url("/"));
+    let again = builder.try_clone().unwrap();
+    builder.send().await.unwrap();
+    again.send().await.unwrap();
+    server.seen().sent(6);
+}

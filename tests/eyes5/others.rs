@@ -214,3 +214,109 @@ fn what_whole_bodies_tells_people_to_declare_can_be_built() {
         panic!("the line that the docs give is refused: {error}");
     }
 }
+
+mod blocks {
+    //! A block of code is the one path: what it calls is sent once an attempt (D34).
+
+    use redial::{Failure, StandardPolicy, reqwest_middleware::RetryMiddleware};
+    use tower::ServiceExt;
+
+    use super::*;
+
+    fn built() -> StandardPolicy {
+        policy().build().unwrap()
+    }
+
+    #[tokio::test]
+    async fn around_reqwest() {
+        let server = Server::http1([Reply::status(503)]);
+        let client = crate::client(policy());
+        let _ = redial::retry(&built(), |_| {
+            let (client, url) = (client.clone(), server.url("/"));
+            async move {
+                match client.get(url).send().await?.status().is_server_error() {
+                    true => Err(Failure::transient("busy")),
+                    false => Ok(()),
+                }
+            }
+        })
+        .idempotent("it only reads")
+        .await;
+        server.seen().sent(3);
+    }
+
+    #[tokio::test]
+    async fn around_reqwest_middleware() {
+        let server = Server::http1([Reply::status(503)]);
+        let client = reqwest_middleware::ClientBuilder::new(crate::inner().build().unwrap())
+            .with(RetryMiddleware::new(built()))
+            .build();
+        let _ = redial::retry(&built(), |_| {
+            let (client, url) = (client.clone(), server.url("/"));
+            async move {
+                match client.get(url).send().await?.status().is_server_error() {
+                    true => Err(Failure::transient("busy")),
+                    false => Ok(()),
+                }
+            }
+        })
+        .idempotent("it only reads")
+        .await;
+        server.seen().sent(3);
+    }
+
+    /// The block of docs/coming-from.md, as it stands there: a busy server that says when.
+    #[tokio::test]
+    async fn the_block_of_the_page_repeats_a_503_and_heeds_retry_after() {
+        let server = Server::http1([Reply::status(503).header("retry-after", "1"), Reply::ok("an order")]);
+        let client = crate::inner().build().unwrap();
+        let text = redial::retry(&built(), |_| {
+            let (client, url) = (client.clone(), server.url("/"));
+            async move {
+                let answer = client.get(url).send().await?.error_for_status()?;
+                Ok::<_, Failure>(answer.text().await?)
+            }
+        })
+        .idempotent("it only reads")
+        .await;
+        assert_eq!(text.unwrap_or_else(|error| panic!("after {} requests: {error}", server.seen().requests.len())), "an order");
+    }
+
+    #[tokio::test]
+    async fn around_grpc() {
+        use crate::support::{Client, channel, idempotent, order, unavailable};
+        let server = Server::http2([unavailable()]);
+        let client = Client::new(redial::grpc::channel(channel(server.addr()), idempotent()));
+        let _ = redial::retry(&idempotent(), |_| {
+            let mut client = client.clone();
+            async move { Ok::<_, Failure>(client.place(order()).await?) }
+        })
+        .idempotent("it only reads")
+        .await;
+        let sent = server.seen().requests.len();
+        eprintln!("a block around gRPC: {sent}");
+        assert!(sent <= 3, "{sent}");
+    }
+
+    #[tokio::test]
+    async fn around_towers_retry() {
+        let server = Server::http1([Reply::status(503)]);
+        let client = ServiceBuilder::new()
+            .layer(retry::RetryLayer::new(RetryPolicy::new(built())))
+            .layer(TimeoutLayer::new().head(ms(5_000)))
+            .service(Client::builder(TokioExecutor::new()).build_http());
+        let _ = redial::retry(&built(), |_| {
+            let (client, url) = (client.clone(), server.url("/"));
+            async move {
+                let answer = client.oneshot(put(&url)).await?;
+                match answer.status().is_server_error() {
+                    true => Err(Failure::transient("busy")),
+                    false => Ok(()),
+                }
+            }
+        })
+        .idempotent("it only reads")
+        .await;
+        server.seen().sent(3);
+    }
+}

@@ -86,3 +86,32 @@ async fn a_308_across_hosts_with_whole_bodies() {
     assert!(there.requests.iter().all(|request| request.body.is("one more")));
     assert!(there.requests.iter().all(|request| !request.headers.contains_key("authorization")));
 }
+
+/// A hop on another host is throttled: that says nothing of this provider, whose other calls go on.
+#[tokio::test]
+async fn a_later_hops_word_on_another_host_does_not_hold_the_provider() {
+    use std::time::{Duration, Instant};
+    let other = Server::http1([Reply::status(429).header("retry-after", "2"), Reply::ok("")]);
+    let script = Script::new([Reply::status(302).header("location", other.url("/there"))])
+        .route("GET /own", [Reply::status(503), Reply::ok("")]);
+    let server = Server::http1(script);
+    let client = client(rejects());
+    let first = tokio::spawn(client.get(server.url("/")).send());
+    other.until(|seen| seen.complete() == 1).await;
+    tokio::time::sleep(crate::ms(50)).await;
+    let began = Instant::now();
+    client.get(server.url("/own")).send().await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(1), "held for {:?} by another host", began.elapsed());
+    first.await.unwrap().unwrap();
+}
+
+/// POST, then GET of the very same URL: the URL of the answer does not tell them apart.
+#[tokio::test]
+async fn nor_where_the_later_hop_has_the_same_url() {
+    let script = Script::new([Reply::ok("")])
+        .route("POST /orders", [Reply::status(303).header("location", "/orders")])
+        .route("GET /orders", [Reply::status(429), Reply::ok("receipt")]);
+    let server = Server::http1(script);
+    let _ = client(rejects()).post(server.url("/orders")).body("one more").send().await.unwrap();
+    server.seen().to("POST /orders").sent(1);
+}

@@ -312,3 +312,40 @@ async fn early_answer_to_a_large_stream() {
     let seen = server.until(|seen| seen.requests.len() == 2 && seen.requests[1].body.complete).await;
     assert!(seen.requests[1].body.is(&body));
 }
+
+/// What breaks after the server has it is not repeated for a POST, whatever its body and however it is handed over.
+#[tokio::test]
+async fn no_post_is_sent_twice() {
+    use redial::testing::Reason;
+    for whole in [false, true] {
+        for body in ["", "one more"] {
+            for reply in [Reply::close(), Reply::reset(), Reply::half_head(), Reply::status(500), Reply::status(429)] {
+                let server = Server::http1([Reply::ok(""), reply.clone(), Reply::ok("")]);
+                let mut client = client(policy());
+                if whole {
+                    client = client.whole_bodies();
+                }
+                client.get(server.url("/")).send().await.unwrap();
+                let _ = client.post(server.url("/")).body(body).send().await;
+                assert_eq!(server.seen().requests.len(), 2, "{whole} {body:?} {reply:?}");
+            }
+            for reply in [
+                Reply::close(),
+                Reply::reset_stream(Reason::InternalError),
+                Reply::reset_stream(Reason::Cancel),
+                Reply::refused_stream(),
+                Reply::ok("").break_within(),
+            ] {
+                let server = Server::http2([Reply::ok(""), reply.clone(), Reply::ok("")]);
+                let h2 = inner().http2_prior_knowledge().build().unwrap();
+                let mut client = redial::reqwest::client(h2, policy().build().unwrap());
+                if whole {
+                    client = client.whole_bodies();
+                }
+                client.get(server.url("/")).send().await.unwrap();
+                let _ = client.post(server.url("/")).body(body).send().await;
+                assert_eq!(server.seen().requests.len(), 2, "{whole} {body:?} {reply:?}");
+            }
+        }
+    }
+}
