@@ -14,6 +14,7 @@ use tower::{ServiceBuilder, ServiceExt};
 use tower_http::follow_redirect::FollowRedirectLayer;
 
 use crate::{client, inner, policy, with};
+use ::reqwest;
 
 /// The POST is processed (303), its receipt is what is throttled.
 fn script() -> Script {
@@ -114,4 +115,71 @@ async fn nor_where_the_later_hop_has_the_same_url() {
     let server = Server::http1(script);
     let _ = client(rejects()).post(server.url("/orders")).body("one more").send().await.unwrap();
     server.seen().to("POST /orders").sent(1);
+}
+
+/// "No error of a later hop counts as never sent" (README, on redirects below): over HTTP/2, where the hop is refused.
+#[tokio::test]
+async fn a_refused_stream_of_a_later_hop_is_no_proof_tower_http() {
+    use redial::testing::Reason;
+    for reply in [
+        Reply::refused_stream(),
+        Reply::reset_stream(Reason::RefusedStream),
+        Reply::goaway(redial::testing::LastStream::Before, Reason::NoError),
+    ] {
+        for body in ["", "one more"] {
+            let script = Script::new([Reply::status(303).header("location", "/receipt")])
+                .route("GET /receipt", [reply.clone(), Reply::ok("receipt")]);
+            let server = Server::http2(script);
+            let stack = ServiceBuilder::new()
+                .layer(RetryLayer::new(policy().build().unwrap()))
+                .layer(FollowRedirectLayer::new())
+                .service(Client::builder(TokioExecutor::new()).http2_only(true).build_http());
+            let request = Request::post(server.url("/orders")).body(Full::<Bytes>::from(body)).unwrap();
+            let _ = stack.oneshot(request).await;
+            let sent = server.seen().to("POST /orders").requests.len();
+            assert_eq!(sent, 1, "{body:?} {reply:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_connection_of_a_later_hop_is_no_proof_tower_http() {
+    let gone = Server::refusing();
+    for body in ["", "one more"] {
+        let server = Server::http1([Reply::status(303).header("location", gone.url("/receipt"))]);
+        let stack = ServiceBuilder::new()
+            .layer(RetryLayer::new(policy().build().unwrap()))
+            .layer(FollowRedirectLayer::new())
+            .service(Client::builder(TokioExecutor::new()).build_http());
+        let request = Request::post(server.url("/orders")).body(Full::<Bytes>::from(body)).unwrap();
+        let _ = stack.oneshot(request).await;
+        let sent = server.seen().to("POST /orders").requests.len();
+        assert_eq!(sent, 1, "{body:?}");
+    }
+}
+
+/// The stack of the recipe for async-openai: reqwest's client in a `service_fn`, which follows redirects.
+#[tokio::test]
+async fn a_later_hop_is_no_proof_reqwest_in_a_service_fn() {
+    use reqwest::Body;
+    for refused in [false, true] {
+        for body in ["", "one more"] {
+            let gone = Server::refusing();
+            let location = if refused { gone.url("/receipt") } else { "/receipt".to_owned() };
+            let script = Script::new([Reply::status(303).header("location", location)])
+                .route("GET /receipt", [Reply::refused_stream(), Reply::ok("receipt")]);
+            let server = Server::http2(script);
+            let http = inner().http2_prior_knowledge().build().unwrap();
+            let stack = ServiceBuilder::new().layer(RetryLayer::new(policy().build().unwrap())).service_fn(
+                move |request: http::Request<redial::AttemptBody<redial::Streamed<Body>>>| {
+                    let request = request.map(Body::wrap).try_into().map(|request| http.execute(request));
+                    async move { Ok::<_, reqwest::Error>(http::Response::from(request?.await?)) }
+                },
+            );
+            let request = Request::post(server.url("/orders")).body(Body::from(body)).unwrap();
+            let _ = stack.oneshot(request.map(redial::Streamed::new)).await;
+            let sent = server.seen().to("POST /orders").requests.len();
+            assert_eq!(sent, 1, "refused connection {refused}, {body:?}");
+        }
+    }
 }
