@@ -293,3 +293,49 @@ async fn a_failed_call_spends_only_its_own_method_and_url_and_a_new_builder_is_n
     again.send().await.unwrap();
     server.seen().sent(6);
 }
+
+/// The first try of the next call waits too, where the policy says so: for both of reqwest's clients.
+#[tokio::test]
+async fn a_hold_over_first_tries_holds_them() {
+    use redial::{Hold, HoldScope, Transient};
+    use std::time::{Duration, Instant};
+    let told = || Reply::status(429).header("retry-after", "1");
+    let policy = || {
+        crate::with(Transient::usual().rejected(429, "throttled is not processed"))
+            .hold(HoldScope::All, Hold::default())
+            .build()
+            .unwrap()
+    };
+    let server = Server::http1([told(), Reply::ok("")]);
+    let client = plain().with(RetryMiddleware::new(policy())).build();
+    let first = tokio::spawn(client.get(server.url("/")).send());
+    server.until(|seen| seen.complete() == 1).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let began = Instant::now();
+    client.get(server.url("/")).send().await.unwrap();
+    assert!(began.elapsed() >= ms(700), "middleware: {:?}", began.elapsed());
+    first.await.unwrap().unwrap();
+
+    let server = Server::http1([told(), Reply::ok("")]);
+    let client = redial::reqwest::client(inner().build().unwrap(), policy());
+    let first = tokio::spawn(client.get(server.url("/")).send());
+    server.until(|seen| seen.complete() == 1).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let began = Instant::now();
+    client.get(server.url("/")).send().await.unwrap();
+    assert!(began.elapsed() >= ms(700), "reqwest: {:?}", began.elapsed());
+    first.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn an_error_body_is_looked_into_and_still_the_callers() {
+    use redial::policy::AnswerRule;
+    let rule = AnswerRule::transient().status([400]).json_equals("/code", "busy").because("documented as passing");
+    let busy = "{\"code\": \"busy\"}";
+    let server = Server::http1([Reply::status(400).body(busy)]);
+    let client = plain().with(RetryMiddleware::new(policy().answer(rule).build().unwrap())).build();
+    let response = client.get(server.url("/x")).send().await.unwrap();
+    assert_eq!((response.status().as_u16(), attempts(&response)), (400, 3));
+    assert_eq!(response.url().as_str(), server.url("/x"));
+    assert_eq!(response.text().await.unwrap(), busy);
+}
