@@ -354,3 +354,48 @@ async fn a_block_around_a_plain_tonic_client_knows_its_codes() {
     .await;
     assert!(answer.is_ok(), "after {} requests: {answer:?}", server.seen().requests.len());
 }
+
+/// "A `TimeoutLayer` below is required, and by types: never without a timeout": one that times nothing of an attempt.
+#[tokio::test(start_paused = true)]
+async fn towers_retry_over_a_timeout_layer_without_a_head_ends() {
+    let timeouts = redial::Timeouts { attempt: ms(1_000), total: ms(5_000) };
+    let policy = redial::StandardPolicy::new("orders", timeouts, Transient::usual()).unwrap();
+    let client = ServiceBuilder::new()
+        .layer(retry::RetryLayer::new(RetryPolicy::new(policy)))
+        .layer(TimeoutLayer::new().body_idle(ms(1_000)))
+        .service(service([Reply::stall()]));
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(3600), client.oneshot(put("/"))).await;
+    assert!(ended.is_ok(), "a retry without a timeout can be written after all");
+}
+
+/// An outer deadline in the extensions, in the past: nothing is sent, through every client.
+#[tokio::test]
+async fn a_deadline_that_has_passed_sends_nothing() {
+    let server = Server::http1([Reply::ok("")]);
+    let over = redial::Deadline::after(ms(0));
+    let mut request = put(&server.url("/"));
+    request.extensions_mut().insert(over);
+    let one_call = redial::hyper::client::<Full<Bytes>>(policy().build().unwrap());
+    assert!(one_call.oneshot(request).await.unwrap_err().is_timeout());
+    let reqwests = crate::client(policy());
+    assert!(reqwests.put(server.url("/")).extension(over).send().await.unwrap_err().is_timeout());
+    let middleware = reqwest_middleware::ClientBuilder::new(crate::inner().build().unwrap())
+        .with(redial::reqwest_middleware::RetryMiddleware::new(policy().build().unwrap()))
+        .build();
+    let error = middleware.put(server.url("/")).with_extension(over).send().await.unwrap_err();
+    assert!(redial::reqwest_middleware::as_redial(&error).unwrap().is_timeout());
+    server.seen().sent(0);
+}
+
+/// What a server's caller told, by `OutboundHints`: no repeats while the caller repeats, through every client of ours.
+#[tokio::test]
+async fn a_callers_word_reaches_the_clients() {
+    let server = Server::http1([Reply::status(503)]);
+    let middleware = reqwest_middleware::ClientBuilder::new(crate::inner().build().unwrap())
+        .with(redial::reqwest_middleware::RetryMiddleware::new(policy().build().unwrap()))
+        .build();
+    let hints = redial::OutboundHints::new().with_deadline(redial::Deadline::after(ms(0)));
+    let error = hints.scope(async { middleware.put(server.url("/")).send().await }).await.unwrap_err();
+    assert!(redial::reqwest_middleware::as_redial(&error).unwrap().is_timeout());
+    server.seen().sent(0);
+}
