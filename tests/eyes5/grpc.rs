@@ -91,11 +91,8 @@ impl Service<http::Request<Body>> for Orders {
 }
 
 async fn serve(fails: impl IntoIterator<Item = Status>) -> (Orders, std::net::SocketAddr) {
-    let orders = Orders {
-        fails: Arc::new(Mutex::new(fails.into_iter().collect())),
-        seen: Arc::default(),
-        got: Arc::default(),
-    };
+    let orders =
+        Orders { fails: Arc::new(Mutex::new(fails.into_iter().collect())), seen: Arc::default(), got: Arc::default() };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();
     let router = tonic::transport::Server::builder().add_service(orders.clone());
@@ -160,7 +157,12 @@ async fn a_failed_status_is_as_without_us() {
     metadata.append("x-plain", "eight".parse().unwrap());
     metadata.insert_bin("x-trace-bin", tonic::metadata::MetadataValue::from_bytes(&[0, 159, 146, 150, 255]));
     let fails = || {
-        Status::with_details_and_metadata(Code::Unavailable, "ünïcode % text\n", Bytes::from_static(b"\0\xffdetails"), metadata.clone())
+        Status::with_details_and_metadata(
+            Code::Unavailable,
+            "ünïcode % text\n",
+            Bytes::from_static(b"\0\xffdetails"),
+            metadata.clone(),
+        )
     };
     let (_, addr) = serve((0..10).map(|_| fails())).await;
     let alone = soon(Client::new(channel(addr)).place(order())).await.unwrap_err();
@@ -342,10 +344,12 @@ async fn a_callers_stream_that_panics_or_ends_early() {
 /// Bidi, of which the server ends with a failure in the middle: what was seen is the caller's.
 #[tokio::test]
 async fn a_stream_cut_by_the_server_is_not_repeated() {
-    let cut = head().body(framed("one")).body(framed("two")).reset_stream_within(redial::testing::Reason::InternalError);
+    let cut =
+        head().body(framed("one")).body(framed("two")).reset_stream_within(redial::testing::Reason::InternalError);
     let server = Server::http2([cut, done()]);
     let mut client = Client::new(redial::grpc::channel(channel(server.addr()), idempotent()));
-    let mut messages = soon(client.chat(stream::iter([Bytes::from("a"), Bytes::from("b")]))).await.unwrap().into_inner();
+    let mut messages =
+        soon(client.chat(stream::iter([Bytes::from("a"), Bytes::from("b")]))).await.unwrap().into_inner();
     let mut got = Vec::new();
     let ended = loop {
         match soon(messages.message()).await {
@@ -392,7 +396,6 @@ async fn clones_share_the_budget() {
     assert!((40..=46).contains(&sent), "{sent}");
 }
 
-
 /// An answer of HTTP that is no gRPC: a proxy's page, with status 200.
 #[tokio::test(start_paused = true)]
 async fn a_page_of_html_is_no_success_that_is_silent() {
@@ -408,7 +411,10 @@ async fn a_page_of_html_is_no_success_that_is_silent() {
 async fn ok_without_a_message_is_the_clients_to_judge() {
     let alone = {
         let service = redial::testing::service([head().ends(GrpcCode::Ok)]);
-        let mut client = Client::new(tower::ServiceExt::<http::Request<Body>>::map_err(service, |error: redial::BoxError| Status::from_error(error)));
+        let mut client =
+            Client::new(tower::ServiceExt::<http::Request<Body>>::map_err(service, |error: redial::BoxError| {
+                Status::from_error(error)
+            }));
         client.place(order()).await.unwrap_err()
     };
     let (mut client, _) = scripted([head().ends(GrpcCode::Ok)], idempotent());

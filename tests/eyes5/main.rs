@@ -12,9 +12,7 @@ mod support;
 
 use std::time::Duration;
 
-use redial::{
-    Backoff, Budget, CallReport, StandardPolicy, Timeouts, Transient, policy::StandardPolicyBuilder,
-};
+use redial::{Backoff, Budget, CallReport, StandardPolicy, Timeouts, Transient, policy::StandardPolicyBuilder};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

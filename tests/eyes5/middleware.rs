@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use ::reqwest::{Request, Response};
 use http::Extensions;
 use redial::{
     Budget, RequestOptions,
@@ -10,7 +11,6 @@ use redial::{
 };
 use reqwest_middleware::{ClientBuilder, Extension, Middleware, Next, Result};
 use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
-use ::reqwest::{Request, Response};
 
 use crate::{attempts, inner, ms, policy};
 

@@ -279,7 +279,10 @@ mod blocks {
         })
         .idempotent("it only reads")
         .await;
-        assert_eq!(text.unwrap_or_else(|error| panic!("after {} requests: {error}", server.seen().requests.len())), "an order");
+        assert_eq!(
+            text.unwrap_or_else(|error| panic!("after {} requests: {error}", server.seen().requests.len())),
+            "an order"
+        );
     }
 
     #[tokio::test]

@@ -54,7 +54,8 @@ async fn userinfo_in_the_url_is_basic_auth_on_every_attempt() {
 
 #[tokio::test]
 async fn odd_urls_arrive_as_without_us() {
-    for path in ["//double//slash", "/a|b", "/%7Etilde/%2F", "/ümlaut?q=ü", "/?", "/a?b=c?d", "/;p=1", "/[x]", "/a^b"] {
+    for path in ["//double//slash", "/a|b", "/%7Etilde/%2F", "/ümlaut?q=ü", "/?", "/a?b=c?d", "/;p=1", "/[x]", "/a^b"]
+    {
         let server = Server::http1([Reply::ok("")]);
         let alone = inner().build().unwrap().get(server.url(path)).send().await;
         let ours = client(policy()).get(server.url(path)).send().await;
@@ -348,4 +349,34 @@ async fn no_post_is_sent_twice() {
             }
         }
     }
+}
+
+/// A request built without the builder, whose URL holds credentials: as without us, and in no event.
+#[tokio::test]
+async fn a_raw_request_with_userinfo_is_as_without_us() {
+    use redial::testing::Events;
+    let server = Server::http1([Reply::ok(""), Reply::status(503)]);
+    let url: ::reqwest::Url = server.url("/?token=SECRET#frag").replace("http://", "http://me:PASS@").parse().unwrap();
+    let request = || ::reqwest::Request::new(http::Method::GET, url.clone());
+    inner().build().unwrap().execute(request()).await.unwrap();
+    let events = Events::capture();
+    client(policy()).execute(request()).await.unwrap();
+    let seen = server.seen();
+    assert_eq!(seen.requests[1].headers, seen.requests[0].headers);
+    assert_eq!(seen.requests[1].path, seen.requests[0].path);
+    let text = format!("{:?}", events.all());
+    assert!(!text.contains("PASS") && !text.contains("SECRET"), "{text}");
+}
+
+/// A policy per host and path, for reqwest's absolute URLs.
+#[tokio::test]
+async fn routes_match_reqwests_urls() {
+    let server = Server::http1([Reply::status(503)]);
+    let once = StandardPolicy::unretried("other", Duration::from_secs(5)).unwrap();
+    let routes = redial::Routes::builder(once).route("GET /orders/{id}", policy().build().unwrap()).build().unwrap();
+    let client = redial::reqwest::client(inner().build().unwrap(), routes);
+    client.get(server.url("/orders/7?x=1")).send().await.unwrap();
+    client.get(server.url("/else")).send().await.unwrap();
+    server.seen().to("GET /orders/{id}").sent(3);
+    server.seen().to("GET /else").sent(1);
 }
