@@ -339,3 +339,17 @@ async fn an_error_body_is_looked_into_and_still_the_callers() {
     assert_eq!(response.url().as_str(), server.url("/x"));
     assert_eq!(response.text().await.unwrap(), busy);
 }
+
+/// HTTP/2 refuses the stream of a later hop: by default that proves nothing of the order.
+#[tokio::test]
+async fn a_later_hops_refused_stream_does_not_repeat_the_order() {
+    for body in ["", "one more"] {
+        let script = Script::new([Reply::status(303).header("location", "/receipt")])
+            .route("GET /receipt", [Reply::refused_stream()]);
+        let server = Server::http2(script);
+        let h2 = inner().http2_prior_knowledge().build().unwrap();
+        let client = ClientBuilder::new(h2).with(middleware()).build();
+        client.post(server.url("/")).body(body).send().await.unwrap_err();
+        server.seen().to("POST /").sent(1);
+    }
+}
