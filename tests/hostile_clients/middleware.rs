@@ -97,7 +97,8 @@ async fn reqwest_retry_above_two_clones_of_one_client() {
     let client = plain().with(theirs()).with(middleware()).build();
     let other = client.clone();
     let (one, two) = tokio::join!(client.get(server.url("/")).send(), other.get(server.url("/")).send());
-    (one.unwrap(), two.unwrap());
+    one.unwrap();
+    two.unwrap();
     server.seen().sent(12);
 }
 
