@@ -8,7 +8,7 @@
 //! - [`Job`]: what is to be done, for which target, and how long it may take.
 //! - [`Jobs`]: where jobs are enqueued; at most one is active for each target, whatever runs concurrently.
 //! - [`Recovery`]: how often and how many times a failed job is repaired.
-//! - [`JobStore`]: the handful of atomic statements on which all of it stands; `SqlStore` has them for SQLite and for
+//! - [`JobStore`]: the handful of atomic statements on which all of it stands; [`SqlStore`] has them for SQLite and for
 //!   PostgreSQL.
 //!
 //! # What is promised
@@ -48,7 +48,9 @@ pub use retention::Retention;
 pub use row::{Filter, JobRow, Stats, TypeStats};
 pub use state::State;
 
-pub use store::{ImportOptions, Imported, JobStore, Pause, RecoveryStore, Scope};
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use store::sql::{SqlOptions, SqlPool, SqlStore, SqlTransaction};
+pub use store::{ImportOptions, Imported, JobStore, Pause, RecoveryStore, Scope, Wakes};
 pub use sweep::{Sweeper, Swept};
 
 /// Any error, boxed: what a handler of yours may return.

@@ -151,9 +151,14 @@ impl Recovery {
         self.stuck
     }
 
-    /// How long after this failure a successor is due, with jitter.
-    pub(crate) fn wait(&self) -> Duration {
-        self.every.saturating_add(random_up_to(self.jitter))
+    /// How long after a failure its successor is due, jitter apart.
+    pub fn interval(&self) -> Duration {
+        self.every
+    }
+
+    /// By how much that wait is lengthened at random, at most.
+    pub fn jitter_limit(&self) -> Duration {
+        self.jitter
     }
 
     /// How long the successor of a target's `nth` ghost waits, with jitter: the first ones start within a sweep.

@@ -1,5 +1,9 @@
 //! What a store of jobs must be able to do.
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub(crate) mod sql;
+mod wakes;
+
 use std::{
     future::Future,
     time::{Duration, SystemTime},
@@ -11,6 +15,8 @@ use crate::{
     Candidates, Claim, Claimed, Enqueued, Error, Failed, Failure, FailureClass, Filter, Held, JobId, JobRow, Lease,
     NewJob, Plan, Recovery, Retention, Stats, Swept,
 };
+
+pub use wakes::Wakes;
 
 /// What recovery needs of a store: enough for a table of your own, with workers of your own.
 ///
@@ -168,10 +174,9 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     fn import(&self, failures: &[Imported], options: &ImportOptions)
     -> impl Future<Output = Result<u64, Error>> + Send;
 
-    /// Ends when a job may have become claimable, and at times without one. A store that cannot tell never ends it: its
-    /// workers look at their own interval.
-    fn woken(&self) -> impl Future<Output = ()> + Send {
-        std::future::pending()
+    /// What tells when a job may have become claimable. By default nothing does, and workers look at an interval.
+    fn wakes(&self) -> Wakes {
+        Wakes::never()
     }
 }
 
