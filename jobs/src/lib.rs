@@ -21,6 +21,7 @@
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::unwrap_used))]
 
 mod claim;
+mod class;
 mod enqueue;
 mod error;
 mod failure;
@@ -36,9 +37,10 @@ mod store;
 mod sweep;
 
 pub use claim::{Claim, Claimed, Held, Kind, Lease};
+pub use class::{DeadReason, FailureClass};
 pub use enqueue::{Enqueued, NewJob, Origin};
 pub use error::Error;
-pub use failure::{AttemptRecord, DeadReason, Failed, Failure, FailureClass};
+pub use failure::{AttemptRecord, Failed, Failure};
 pub use id::JobId;
 pub use job::{Job, Unique, Verified, VerifyContext};
 pub use jobs::Jobs;

@@ -120,9 +120,11 @@ impl Place {
         let sql =
             |schema: &str| sqlx::AssertSqlSafe(format!("UPDATE {schema}redial_jobs_schema SET version = {version}"));
         match &self.database {
-            Database::Sqlite(pool) => drop(sqlx::raw_sql(sql("")).execute(pool).await.unwrap()),
+            Database::Sqlite(pool) => {
+                sqlx::raw_sql(sql("")).execute(pool).await.unwrap();
+            }
             Database::Postgres(pool) => {
-                drop(sqlx::raw_sql(sql(&format!("{}.", self.name))).execute(pool).await.unwrap())
+                sqlx::raw_sql(sql(&format!("{}.", self.name))).execute(pool).await.unwrap();
             }
         }
     }

@@ -6,10 +6,7 @@ use uuid::Uuid;
 
 use crate::{Enqueued, Error, JobId, NewJob, Unique};
 
-use super::{
-    SqlStore, Value,
-    db::{Engine, SqlTransaction},
-};
+use super::{SqlStore, Value, db::SqlTransaction};
 
 /// How often an insert and the look at what was in its way are tried: each time another process must have enqueued a job
 /// and ended it in between.
@@ -128,15 +125,8 @@ impl SqlStore {
 
     /// PostgreSQL tells other processes at the commit.
     pub(super) async fn tell(&self, tx: &mut SqlTransaction<'_>) -> sqlx::Result<()> {
-        match self.0.dialect.engine() {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite => Ok(()),
-            #[cfg(feature = "postgres")]
-            Engine::Postgres => {
-                let sql = "SELECT 1 FROM (SELECT pg_notify($1, '')) AS told".to_owned();
-                tx.fetch(sql, &[Value::Text(self.0.waker.channel())]).await.map(drop)
-            }
-        }
+        let Some(sql) = self.0.dialect.engine().notify() else { return Ok(()) };
+        tx.fetch(sql.to_owned(), &[Value::Text(self.0.waker.channel())]).await.map(drop)
     }
 }
 

@@ -62,32 +62,18 @@ impl SqlStore {
 
     /// The only one that migrates, and with unqualified names meaning this schema.
     async fn alone(&self, tx: &mut SqlTransaction<'_>) -> sqlx::Result<()> {
-        match self.0.dialect.engine() {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite => Ok(()),
-            #[cfg(feature = "postgres")]
-            Engine::Postgres => {
-                self.lock(tx, "migrate").await?;
-                match self.0.dialect.schema() {
-                    Some(schema) => tx.run(format!("SET LOCAL search_path TO \"{schema}\"")).await,
-                    None => Ok(()),
-                }
-            }
+        self.lock(tx, "migrate").await?;
+        match self.0.dialect.schema() {
+            Some(schema) => tx.run(format!("SET LOCAL search_path TO \"{schema}\"")).await,
+            None => Ok(()),
         }
     }
 
     /// Held until the transaction ends. In SQLite each writing transaction is alone anyway.
     pub(super) async fn lock(&self, tx: &mut SqlTransaction<'_>, what: &str) -> sqlx::Result<()> {
-        match self.0.dialect.engine() {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite => Ok(()),
-            #[cfg(feature = "postgres")]
-            Engine::Postgres => {
-                let name = format!("{} {what}", self.0.dialect.channel());
-                let sql = "SELECT 1 FROM (SELECT pg_advisory_xact_lock(hashtextextended($1, 0))) AS locked";
-                tx.fetch(sql.to_owned(), &[Value::Text(&name)]).await.map(drop)
-            }
-        }
+        let Some(sql) = self.0.dialect.engine().lock() else { return Ok(()) };
+        let name = format!("{} {what}", self.0.dialect.channel());
+        tx.fetch(sql.to_owned(), &[Value::Text(&name)]).await.map(drop)
     }
 }
 

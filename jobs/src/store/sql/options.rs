@@ -218,6 +218,26 @@ impl Engine {
         }
     }
 
+    /// A lock of this name, until the transaction ends.
+    pub(super) const fn lock(self) -> Option<&'static str> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite => None,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres => Some("SELECT 1 FROM (SELECT pg_advisory_xact_lock(hashtextextended($1, 0))) AS locked"),
+        }
+    }
+
+    /// Tells whoever listens on this channel.
+    pub(super) const fn notify(self) -> Option<&'static str> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite => None,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres => Some("SELECT 1 FROM (SELECT pg_notify($1, '')) AS told"),
+        }
+    }
+
     /// What stands before a column that an UPDATE returns: SQLite knows no alias there, PostgreSQL asks for it.
     const fn returned(self) -> &'static str {
         match self {

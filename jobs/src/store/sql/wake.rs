@@ -4,9 +4,7 @@ use tokio::sync::watch;
 
 use crate::Wakes;
 
-use super::SqlStore;
-#[cfg(feature = "postgres")]
-use super::db::Db;
+use super::{SqlStore, db::Db};
 
 /// Tells the workers of this process, and in PostgreSQL hears what other processes tell.
 pub(super) struct Waker {
@@ -76,9 +74,11 @@ async fn listen(pool: sqlx::PgPool, channel: String, count: watch::Sender<u64>) 
 
 impl SqlStore {
     pub(super) fn wakes_of(&self) -> Wakes {
-        #[cfg(feature = "postgres")]
-        if let Db::Postgres(pool) = &self.0.db {
-            self.0.waker.listen(pool);
+        match &self.0.db {
+            #[cfg(feature = "sqlite")]
+            Db::Sqlite(_) => {}
+            #[cfg(feature = "postgres")]
+            Db::Postgres(pool) => self.0.waker.listen(pool),
         }
         Wakes::of(self.0.waker.count.subscribe())
     }
