@@ -1,6 +1,5 @@
 //! The rules of the job level, held against both stores. SQLite always; PostgreSQL where `REDIAL_TEST_POSTGRES` is the URL
 //! of a server.
-#![cfg(all(feature = "sqlite", feature = "postgres", feature = "testing"))]
 
 mod claiming;
 mod enqueueing;
