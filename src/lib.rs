@@ -51,6 +51,7 @@ pub use policy::{
     PolicyError, Reach, RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit,
     Verdict,
 };
+pub use redact::redacted;
 pub use retry::{
     AnswerBody, AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,
     attempt_number, detach,

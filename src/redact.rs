@@ -14,6 +14,17 @@ const LONGEST: usize = 300;
 /// word's start) and its last `@` where that looks like userinfo, and all that follows its first `?` or `#`.
 pub(crate) struct Redacted<'a>(pub(crate) &'a str);
 
+/// A text that others wrote, fit for a log or a table: in one line, cut where it grows long, and of every URL without
+/// userinfo, query and fragment. It hides too much rather than too little.
+///
+/// ```
+/// let text = "no route to https://ada:pw@api.example/orders?token=abc";
+/// assert_eq!(redial::redacted(text).to_string(), "no route to https://api.example/orders?…");
+/// ```
+pub fn redacted(text: &str) -> impl fmt::Display + '_ {
+    Redacted(text)
+}
+
 impl fmt::Display for Redacted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
