@@ -95,6 +95,7 @@ impl Swept {
     }
 
     fn observe(&self) {
+        crate::observe::swept(self);
         for burial in &self.buried {
             let job = &burial.job;
             tracing::error!(
