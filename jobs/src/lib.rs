@@ -22,6 +22,9 @@
 
 mod claim;
 mod class;
+#[cfg(feature = "cli")]
+#[doc(hidden)] // the binary of the same name
+pub mod cli;
 mod death;
 mod enqueue;
 mod error;

@@ -95,10 +95,11 @@ impl<S: JobStore> Desk<S> {
         let deadline = Deadline::after(handler.max_runtime);
         let cx = JobContext::new(job.clone(), run.hold.clone(), deadline, self.shared.clone(), self.stopping.clone());
         let key_is_old = key_is_old(job, handler.key_valid_for);
-        if key_is_old || super::may_have_taken_effect(job) {
+        let mut in_doubt = super::may_have_taken_effect(job);
+        if key_is_old || in_doubt {
             match self.verify(run, handler, &cx, deadline).await {
                 Ended::With(Ok(Verified::Done)) => return End::DoneBefore,
-                Ended::With(Ok(Verified::NotDone)) => {}
+                Ended::With(Ok(Verified::NotDone)) => in_doubt = false,
                 Ended::With(Ok(Verified::Unsupported)) if key_is_old => {
                     let reason = "the provider no longer honours this job's idempotency keys, and its type has no \
                                   `verify`: a repeat could do the work twice";
@@ -125,7 +126,11 @@ impl<S: JobStore> Desk<S> {
             Ended::Otherwise(end) => end,
         };
         match end {
-            End::Failed(failure) => self.before_closing(run, handler, &cx, failure).await,
+            End::Failed(failure) => {
+                // Nobody has cleared up what an earlier run left in doubt: the successor is to know.
+                let in_doubt = in_doubt || failure.outcome_unknown();
+                self.before_closing(run, handler, &cx, failure.unknown(in_doubt)).await
+            }
             end => end,
         }
     }
@@ -147,8 +152,7 @@ impl<S: JobStore> Desk<S> {
         let business = failure.class() == FailureClass::Business;
         // Chains count ghosts as well, so this is true too early at worst.
         let last = run.job.attempt >= self.recovery.max_failures();
-        let in_doubt = failure.outcome_unknown() || super::may_have_taken_effect(&run.job);
-        if !in_doubt || !(business || last && failure.class() != FailureClass::Undecodable) {
+        if !failure.outcome_unknown() || !(business || last && failure.class() != FailureClass::Undecodable) {
             return End::Failed(failure);
         }
         let deadline = Deadline::after(self.limits.lease / 2);

@@ -124,6 +124,7 @@ async fn claim<S: JobStore>(desk: Arc<Desk<S>>, kinds: Arc<[Kind]>, worker: Stri
     let limits = &desk.limits;
     let claim = Claim { kinds: &kinds, worker: &worker, lease: limits.lease, max };
     let mut backoff = Backoff::of("claim");
+    let mut wakes = desk.store.wakes();
     while !desk.stopping.is_raised() {
         let sent = Instant::now();
         match desk.store.claim(&claim).await {
@@ -137,7 +138,7 @@ async fn claim<S: JobStore>(desk: Arc<Desk<S>>, kinds: Arc<[Kind]>, worker: Stri
                     return taken.collect();
                 }
                 tokio::select! {
-                    () = desk.store.woken() => {}
+                    () = wakes.woken() => {}
                     () = sleep(limits.poll) => {}
                     () = desk.stopping.raised() => {}
                 }
