@@ -7,7 +7,7 @@ use std::{
 };
 
 use http::{Response, StatusCode};
-use redial::CallReport;
+use redial::{CallReport, StopReason};
 
 use crate::{BoxError, Failure, FailureClass};
 
@@ -37,6 +37,8 @@ pub struct JobError {
 
 enum Kind {
     Failed(Failure),
+    /// It may have been done already.
+    Verify(Failure),
     Snooze(Duration),
     /// What lies beneath says it.
     Source,
@@ -53,6 +55,14 @@ impl JobError {
     /// [`failed`](Self::failed) and [`Failure::unknown`].
     pub fn transient(reason: impl Into<String>) -> Self {
         Self::failed(Failure::new(FailureClass::Exhausted, reason))
+    }
+
+    /// It may have been done already, by an attempt whose answer was lost: it is verified at once
+    /// ([`Job::verify`](crate::Job::verify)). Where it was done the job is COMPLETED, and else it failed and recovery
+    /// repairs it (J13).
+    pub fn verify(reason: impl Into<String>) -> Self {
+        let failure = Failure::new(FailureClass::Exhausted, reason).unknown(true);
+        Self { kind: Kind::Verify(failure), source: None }
     }
 
     /// This failure.
@@ -84,11 +94,14 @@ impl JobError {
             Some(words) => format!("answered {} {words}", status.as_str()),
             None => format!("answered {}", status.as_str()),
         };
-        let failure = match response.extensions().get::<CallReport>() {
-            Some(report) if report.stop().is_some() => Failure::of_report(report, reason),
-            _ => by_status(status, reason),
+        let kind = match response.extensions().get::<CallReport>() {
+            Some(report) if report.stop() == Some(StopReason::Verify) => {
+                Kind::Verify(Failure::of_report(report, reason))
+            }
+            Some(report) if report.stop().is_some() => Kind::Failed(Failure::of_report(report, reason)),
+            _ => Kind::Failed(by_status(status, reason)),
         };
-        Err(Self::failed(failure))
+        Err(Self { kind, source: None })
     }
 
     /// With the error that led to it.
@@ -122,7 +135,7 @@ impl From<crate::Error> for JobError {
 impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::Failed(failure) => f.write_str(failure.reason())?,
+            Kind::Failed(failure) | Kind::Verify(failure) => f.write_str(failure.reason())?,
             Kind::Snooze(wait) => write!(f, "put off for {wait:?}")?,
             Kind::Source => {}
         }
@@ -149,6 +162,8 @@ impl StdError for JobError {
 /// How a handler ended that did not end well.
 pub(crate) enum Ending {
     Failed(Failure),
+    /// The same, but it may have been done: this is looked at first.
+    Doubtful(Failure),
     Snoozed(Duration),
 }
 
@@ -158,11 +173,16 @@ impl Ending {
         for link in std::iter::successors(Some(error), |error| (*error).source()).take(LINKS) {
             match link.downcast_ref::<JobError>().map(|error| &error.kind) {
                 Some(Kind::Failed(failure)) => return Ending::Failed(failure.clone()),
+                Some(Kind::Verify(failure)) => return Ending::Doubtful(failure.clone()),
                 Some(Kind::Snooze(wait)) => return Ending::Snoozed(*wait),
                 Some(Kind::Source) | None => {}
             }
-            if link.is::<redial::Error>() {
-                return Ending::Failed(Failure::of(link));
+            if let Some(call) = link.downcast_ref::<redial::Error>() {
+                let failure = Failure::of(link);
+                return match call.stop() {
+                    Some(StopReason::Verify) => Ending::Doubtful(failure),
+                    _ => Ending::Failed(failure),
+                };
             }
         }
         // Nobody said how far it got. The text is not ours, so it may hold the query of a URL.
@@ -173,7 +193,9 @@ impl Ending {
     /// When `Job::verify` failed: until when the provider wants to be left alone still holds.
     pub(crate) fn of_verify(error: &(dyn StdError + 'static)) -> Failure {
         let (reason, attempts, earliest): (_, Vec<_>, Option<SystemTime>) = match Self::of(error) {
-            Ending::Failed(failure) => (failure.reason().to_owned(), failure.history().to_vec(), failure.earliest()),
+            Ending::Failed(failure) | Ending::Doubtful(failure) => {
+                (failure.reason().to_owned(), failure.history().to_vec(), failure.earliest())
+            }
             Ending::Snoozed(wait) => (error.to_string(), Vec::new(), SystemTime::now().checked_add(wait)),
         };
         let failure = Failure::new(FailureClass::Unverified, format!("could not be verified: {reason}"));

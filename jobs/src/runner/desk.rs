@@ -119,9 +119,17 @@ impl<S: JobStore> Desk<S> {
                 }
             }
         });
+        let mut doubtful = false;
         let end = match ended.await {
             Ended::With(Ok(Ok(()))) => End::Done,
-            Ended::With(Ok(Err(error))) => self.ending(job, Ending::of(&*error)),
+            Ended::With(Ok(Err(error))) => match Ending::of(&*error) {
+                Ending::Failed(failure) => End::Failed(failure),
+                Ending::Doubtful(failure) => {
+                    doubtful = true;
+                    End::Failed(failure)
+                }
+                Ending::Snoozed(wait) => self.put_off(job, wait),
+            },
             Ended::With(Err(Undecodable(reason))) => End::Failed(Failure::new(FailureClass::Undecodable, reason)),
             Ended::Otherwise(end) => end,
         };
@@ -129,17 +137,13 @@ impl<S: JobStore> Desk<S> {
             End::Failed(failure) => {
                 // Nobody has cleared up what an earlier run left in doubt: the successor is to know.
                 let in_doubt = in_doubt || failure.outcome_unknown();
-                self.before_closing(run, handler, &cx, failure.unknown(in_doubt)).await
+                self.before_closing(run, handler, &cx, failure.unknown(in_doubt), doubtful).await
             }
             end => end,
         }
     }
 
-    fn ending(&self, job: &Claimed, ending: Ending) -> End {
-        let wait = match ending {
-            Ending::Failed(failure) => return End::Failed(failure),
-            Ending::Snoozed(wait) => wait,
-        };
+    fn put_off(&self, job: &Claimed, wait: Duration) -> End {
         match self.limits.put_off(job) {
             Some(reason) => End::Failed(Failure::new(FailureClass::PutOff, reason)),
             None => End::Snoozed(wait),
@@ -147,12 +151,20 @@ impl<S: JobStore> Desk<S> {
     }
 
     /// What may have been done already is looked at before it is given up: "409, because my first PUT had worked" is a
-    /// success (J13 before J9).
-    async fn before_closing(&self, run: &Run, handler: &Handler, cx: &JobContext, failure: Failure) -> End {
+    /// success (J13 before J9). `doubtful`: the handler asks for it.
+    async fn before_closing(
+        &self,
+        run: &Run,
+        handler: &Handler,
+        cx: &JobContext,
+        failure: Failure,
+        doubtful: bool,
+    ) -> End {
         let business = failure.class() == FailureClass::Business;
         // Chains count ghosts as well, so this is true too early at worst.
         let last = run.job.attempt >= self.recovery.max_failures();
-        if !failure.outcome_unknown() || !(business || last && failure.class() != FailureClass::Undecodable) {
+        let closes = doubtful || business || last && failure.class() != FailureClass::Undecodable;
+        if !failure.outcome_unknown() || !closes {
             return End::Failed(failure);
         }
         let deadline = Deadline::after(self.limits.lease / 2);

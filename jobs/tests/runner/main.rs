@@ -48,7 +48,7 @@ on_each_store! {
         the_key_is_the_chains, concurrency_is_a_limit, rules_are_named;
     verifies: a_lost_answer_is_verified_before_the_repeat, not_done_is_done_now, a_409_after_a_lost_answer_is_success,
         doubt_outlives_a_run_that_could_not_verify, a_business_failure_without_doubt_is_not_verified,
-        an_old_key_is_verified_not_repeated, an_old_key_that_nothing_verifies_is_dead, the_last_failure_is_verified;
+        an_old_key_is_verified_not_repeated, an_old_key_that_nothing_verifies_is_dead, the_last_failure_is_verified, a_call_that_asks_for_a_look_gets_it_at_once;
     leases: a_long_job_keeps_its_lease, a_blocking_handler_keeps_its_lease, a_lost_lease_is_told_and_dropped,
         a_hung_handler_is_a_ghost_although_its_process_lives;
     outages: a_hiccup_does_not_end_the_worker, a_renewal_that_fails_twice_is_no_loss, without_renewal_it_is_cancelled_in_time,

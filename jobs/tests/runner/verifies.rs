@@ -131,3 +131,26 @@ pub async fn the_last_failure_is_verified(place: &Place) {
     assert_eq!(look.looks(), 3);
     team.end().await;
 }
+
+/// The provider's contract says that a 409 after a lost answer may mean success: it is looked at within the same run.
+pub async fn a_call_that_asks_for_a_look_gets_it_at_once(place: &Place) {
+    for (found, state) in [(Found::Done, State::Completed), (Found::NotDone, State::Failed)] {
+        let look = Look::finds([found]);
+        add(&place.store, &Looked).await;
+        let runner = runner(&place.store).recovery_elsewhere(quick()).share(look.clone());
+        let team = Team::start(runner.on(|_: Looked, _: JobContext| async {
+            let report = redial::testing::ReportBuilder::new()
+                .failed(redial::FaultKind::Timeout)
+                .answered(409)
+                .stop(redial::StopReason::Verify)
+                .build();
+            let mut response = http::Response::new(());
+            *response.status_mut() = http::StatusCode::CONFLICT;
+            response.extensions_mut().insert(report);
+            JobError::of_answer(&response)
+        }));
+        let rows = until_state(&place.store, state, 1).await;
+        assert_eq!((rows.last().unwrap().state, look.looks()), (state, 1));
+        team.end().await;
+    }
+}
