@@ -14,17 +14,6 @@ const LONGEST: usize = 300;
 /// word's start) and its last `@` where that looks like userinfo, and all that follows its first `?` or `#`.
 pub(crate) struct Redacted<'a>(pub(crate) &'a str);
 
-/// A text that others wrote, fit for a log or a table: in one line, cut where it grows long, and of every URL without
-/// userinfo, query and fragment. It hides too much rather than too little.
-///
-/// ```
-/// let text = "no route to https://ada:pw@api.example/orders?token=abc";
-/// assert_eq!(redial::redacted(text).to_string(), "no route to https://api.example/orders?…");
-/// ```
-pub fn redacted(text: &str) -> impl fmt::Display + '_ {
-    Redacted(text)
-}
-
 impl fmt::Display for Redacted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
@@ -47,6 +36,12 @@ impl fmt::Display for Redacted<'_> {
         }
         Ok(())
     }
+}
+
+/// A foreign text as this crate would show it: one line, at most 300 characters, without the secrets of its URLs. For
+/// `redial-jobs`, which stores such texts.
+pub fn redacted(text: &str) -> String {
+    Redacted(text).to_string()
 }
 
 /// What stands before userinfo, and what follows it.

@@ -30,7 +30,7 @@ impl Kind {
 /// What a worker asks for.
 #[derive(Clone, Debug)]
 pub struct Claim<'a> {
-    /// The types that it handles, 64 at most: the rest is left out of this claim.
+    /// The types that it handles.
     pub kinds: &'a [Kind],
     /// Its name: 100 bytes of it are stored.
     pub worker: &'a str,

@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DeadReason, FailureClass, State};
 
-/// How long a stored reason may be, in bytes: the rest is cut off.
-const REASON: usize = 4096;
 /// How many attempts of HTTP are stored of one job: the first ones.
 const ATTEMPTS: usize = 64;
 /// How many links of a source chain are followed.
@@ -25,9 +23,10 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of this class, in words. Of a longer text, 4 KiB are kept.
+    /// A failure of this class, in words. They are stored in one line, at most 300 characters, and without the userinfo and
+    /// query of any URL.
     pub fn new(class: FailureClass, reason: impl Into<String>) -> Self {
-        let reason = bounded(reason.into());
+        let reason = redial::redacted(&reason.into());
         Self { class, reason, attempts: Vec::new(), outcome_unknown: false, not_before: None }
     }
 
@@ -106,15 +105,6 @@ impl Failure {
     pub fn earliest(&self) -> Option<SystemTime> {
         self.not_before
     }
-}
-
-/// A text that every database can bear.
-pub(crate) fn bounded(mut text: String) -> String {
-    if text.len() > REASON {
-        text.truncate(text.floor_char_boundary(REASON));
-    }
-    // PostgreSQL's text has no NUL.
-    if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }
 }
 
 /// What became of a failing job.

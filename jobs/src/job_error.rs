@@ -186,7 +186,7 @@ impl Ending {
             }
         }
         // Nobody said how far it got. The text is not ours, so it may hold the query of a URL.
-        let reason = redial::redacted(&error.to_string()).to_string();
+        let reason = redial::redacted(&error.to_string());
         Ending::Failed(Failure::new(FailureClass::Unclassified, reason).unknown(true))
     }
 

@@ -1,14 +1,18 @@
 //! Jobs as a person sees them.
 
-use std::{collections::BTreeMap, time::Duration, time::SystemTime};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    time::{Duration, SystemTime},
+};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
 use crate::{AttemptRecord, DeadReason, FailureClass, JobId, Origin, State};
 
 /// A job, as it is stored. Times are those of the database's clock.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Serialize)]
 #[non_exhaustive]
 pub struct JobRow {
     /// Its number.
@@ -30,12 +34,14 @@ pub struct JobRow {
     /// How often it was put off without counting.
     pub snoozes: u32,
     /// Its earliest start.
+    #[serde(serialize_with = "rfc3339")]
     pub run_at: SystemTime,
     /// Who has it, or had it last.
     pub worker: Option<String>,
     /// How often it was claimed: the fencing token.
     pub token: i64,
     /// Until when its worker holds it.
+    #[serde(serialize_with = "maybe_rfc3339")]
     pub lease_until: Option<SystemTime>,
     /// How it failed.
     pub failure: Option<FailureClass>,
@@ -48,8 +54,10 @@ pub struct JobRow {
     /// Why recovery gave it up.
     pub dead: Option<DeadReason>,
     /// When recovery looks at it. `None`: nothing is left to do.
+    #[serde(serialize_with = "maybe_rfc3339")]
     pub retry_at: Option<SystemTime>,
     /// The earliest start of a successor, where the provider named one.
+    #[serde(serialize_with = "maybe_rfc3339")]
     pub not_before: Option<SystemTime>,
     /// The job that it stands in for.
     pub parent: Option<JobId>,
@@ -58,15 +66,52 @@ pub struct JobRow {
     /// What names its chain.
     pub chain: Uuid,
     /// When the first job of its chain was enqueued.
+    #[serde(serialize_with = "rfc3339")]
     pub chain_started: SystemTime,
     /// The trace context that travels with it.
     pub trace: Option<String>,
     /// When it was enqueued.
+    #[serde(serialize_with = "rfc3339")]
     pub created_at: SystemTime,
     /// When it was last claimed.
+    #[serde(serialize_with = "maybe_rfc3339")]
     pub started_at: Option<SystemTime>,
     /// When it ended.
+    #[serde(serialize_with = "maybe_rfc3339")]
     pub finished_at: Option<SystemTime>,
+}
+
+// The payload may be personal.
+impl fmt::Debug for JobRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobRow")
+            .field("id", &self.id)
+            .field("job_type", &self.job_type)
+            .field("target", &self.target)
+            .field("state", &self.state)
+            .field("attempt", &self.attempt)
+            .field("failure", &self.failure)
+            .field("error", &self.error)
+            .field("dead", &self.dead)
+            .field("retry_at", &self.retry_at)
+            .field("parent", &self.parent)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A time as `2026-12-01T04:15:00.123Z`.
+pub(crate) fn rfc3339<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    match jiff::Timestamp::try_from(*time) {
+        Ok(time) => serializer.collect_str(&time),
+        Err(_) => serializer.serialize_none(),
+    }
+}
+
+pub(crate) fn maybe_rfc3339<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => rfc3339(time, serializer),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// Which jobs are listed. The newest first, 100 by default, 1000 at most.

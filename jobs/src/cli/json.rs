@@ -1,8 +1,7 @@
 //! What is printed for programs: one object a line.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -41,7 +40,7 @@ fn line(value: &Value) -> String {
     format!("{value}\n")
 }
 
-/// Times as texts of RFC 3339 and spans as seconds, where serde writes objects.
+/// Spans as seconds, where serde writes objects.
 fn plain(value: Value) -> Value {
     match value {
         Value::Object(fields) => object(fields),
@@ -52,17 +51,8 @@ fn plain(value: Value) -> Value {
 
 fn object(fields: Map<String, Value>) -> Value {
     let number = |name: &str| fields.get(name).and_then(Value::as_u64);
-    if let (2, Some(secs), Some(nanos)) = (fields.len(), number("secs_since_epoch"), number("nanos_since_epoch")) {
-        return time(secs, nanos);
-    }
     if let (2, Some(secs), Some(nanos)) = (fields.len(), number("secs"), number("nanos")) {
         return Duration::new(secs, u32::try_from(nanos).unwrap_or(0)).as_secs_f64().into();
     }
     fields.into_iter().map(|(name, value)| (name, plain(value))).collect()
-}
-
-fn time(secs: u64, nanos: u64) -> Value {
-    let since = Duration::new(secs, u32::try_from(nanos).unwrap_or(0));
-    let time = SystemTime::UNIX_EPOCH.checked_add(since).and_then(|time| Timestamp::try_from(time).ok());
-    time.map_or(Value::Null, |time| Value::String(time.to_string()))
 }

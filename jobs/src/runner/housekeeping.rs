@@ -145,7 +145,7 @@ async fn batch<S>(tick: &Tick<S>) -> Vec<NewJob> {
         match (tick.batch)().await {
             Ok(jobs) => return jobs,
             Err(error) => {
-                let text = redial::redacted(&error.to_string()).to_string();
+                let text = redial::redacted(&error.to_string());
                 backoff.wait(&Error::store("make a batch", text)).await;
             }
         }

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::{
     Candidates, Claim, Claimed, Enqueued, Error, Failed, Failure, FailureClass, Filter, Held, JobId, JobRow, Lease,
-    NewJob, Plan, Recovery, Retention, Stats, Swept,
+    NewJob, Plan, Recovery, Retention, Stats, Swept, row::maybe_rfc3339,
 };
 
 pub use wakes::Wakes;
@@ -196,6 +196,7 @@ pub struct Pause {
     /// What is paused.
     pub scope: Scope,
     /// Until when; `None`: until somebody resumes it.
+    #[serde(serialize_with = "maybe_rfc3339")]
     pub until: Option<SystemTime>,
 }
 
@@ -208,7 +209,7 @@ pub struct Imported {
     pub failed_at: SystemTime,
     /// Of which kind it is. A business failure is brought in as DEAD.
     pub class: FailureClass,
-    /// What happened, in words. Of a longer text, 4 KiB are kept.
+    /// What happened, in words: stored in one line, at most 300 characters, and without the secrets of any URL.
     pub reason: String,
 }
 

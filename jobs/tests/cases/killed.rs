@@ -56,7 +56,7 @@ fn start(place: &Place, role: &str) -> Child {
     command.args(["--exact", "killed::worker", "--ignored", "--nocapture"]).env(ROLE, role);
     match &place.database {
         Database::Sqlite(pool) => command.env(FILE, pool.connect_options().get_filename()),
-        Database::Postgres(_) => command.env(SCHEMA, place.name()),
+        Database::Postgres(_) => command.env(SCHEMA, &place.name),
     };
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }

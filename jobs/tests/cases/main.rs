@@ -2,7 +2,6 @@
 //!
 //! Named by their ids (`c154_…`). On both stores: SQLite always, PostgreSQL where `REDIAL_TEST_POSTGRES` is the URL of a
 //! server.
-#![cfg(all(feature = "sqlite", feature = "postgres", feature = "testing"))]
 
 mod crowds;
 #[path = "../runner/flaky.rs"]

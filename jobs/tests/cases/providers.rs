@@ -24,36 +24,30 @@ pub async fn c166_one_key_on_every_attempt_and_every_run(place: &Place) {
     let replies = [Reply::reset(), Reply::status(503), Reply::status(503), Reply::ok("an order")];
     let service = testing::service(replies);
     let timeouts = Timeouts { attempt: Duration::from_secs(2), total: Duration::from_secs(10) };
-    let quick = redial::Backoff::exponential(Duration::from_millis(50)).max(Duration::from_millis(60));
+    let tick = Duration::from_millis(10);
+    let quick = redial::Backoff::exponential(2 * tick).max(4 * tick).floor(tick);
     let policy = StandardPolicy::builder("shop", timeouts, Transient::usual()).backoff(quick).build().unwrap();
     let client = RetryLayer::new(policy).layer(service.clone());
-    let one_process = || {
-        let client = client.clone();
-        runner(&place.store).on(move |_: Plain, cx: JobContext| {
-            let client = client.clone();
-            async move {
-                let request = http::Request::post("/orders").header("idempotency-key", cx.key("order"));
-                let request = request.body(http_body_util::Full::<bytes::Bytes>::from("one more")).unwrap();
-                JobError::of_answer(&client.oneshot(request).await?)
-            }
-        })
-    };
-    let first = Team::start(one_process().recovery_elsewhere(redial_jobs::Recovery::default()));
-    let rows = until_state(&place.store, State::Failed, 1).await;
-    assert!(rows[0].outcome_unknown);
-    assert_eq!(rows[0].history.iter().map(|attempt| attempt.outcome.as_str()).collect::<Vec<_>>(), ["reset", "503", "503"]);
-    first.end().await;
-
-    let tomorrow = place.later(Duration::from_secs(24 * 3600));
-    let client = client.clone();
-    let second = Team::start(runner(&tomorrow).on(move |_: Plain, cx: JobContext| {
+    let handler = move |_: Plain, cx: JobContext| {
         let client = client.clone();
         async move {
             let request = http::Request::post("/orders").header("idempotency-key", cx.key("order"));
             let request = request.body(http_body_util::Full::<bytes::Bytes>::from("one more")).unwrap();
             JobError::of_answer(&client.oneshot(request).await?)
         }
-    }));
+    };
+    let first = runner(&place.store).recovery_elsewhere(redial_jobs::Recovery::default());
+    let first = Team::start(first.on(handler.clone()));
+    let rows = until_state(&place.store, State::Failed, 1).await;
+    assert!(rows[0].outcome_unknown);
+    assert_eq!(
+        rows[0].history.iter().map(|attempt| attempt.outcome.as_str()).collect::<Vec<_>>(),
+        ["reset", "503", "503"]
+    );
+    first.end().await;
+
+    let tomorrow = place.later(Duration::from_secs(24 * 3600));
+    let second = Team::start(runner(&tomorrow).on(handler));
     let rows = until_state(&place.store, State::Completed, 1).await;
     assert_eq!(states(&rows), [State::Failed, State::Completed]);
     second.end().await;

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use redial::{RetryLayer, StandardPolicy, Timeouts, Transient, testing::{self, Reply}};
+use redial::{
+    RetryLayer, StandardPolicy, Timeouts, Transient,
+    testing::{self, Reply},
+};
 use redial_jobs::{BoxError, DeadReason, Job, JobContext, JobError, JobStore, Scope, State};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
@@ -50,7 +53,7 @@ pub async fn c158_a_snooze_never_counts(place: &Place) {
     match &place.database {
         Database::Sqlite(pool) => drop(sqlx::raw_sql(sql("redial_jobs".into())).execute(pool).await.unwrap()),
         Database::Postgres(pool) => {
-            let table = format!("{}.redial_jobs", place.name());
+            let table = format!("{}.redial_jobs", place.name);
             let _ = sqlx::raw_sql(sql(table)).execute(pool).await.unwrap();
         }
     }

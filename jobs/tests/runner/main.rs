@@ -1,6 +1,5 @@
 //! What a runner promises, held on both stores. SQLite always; PostgreSQL where `REDIAL_TEST_POSTGRES` is the URL of a
 //! server.
-#![cfg(all(feature = "sqlite", feature = "postgres", feature = "testing"))]
 
 mod ends;
 mod flaky;

@@ -35,6 +35,8 @@ pub async fn a_chain_is_shown_whole(place: &Place) {
     assert!(place.store.chain(redial_jobs::JobId(i64::MAX)).await.unwrap().is_empty());
     let json = serde_json::to_value(&chain[0]).unwrap();
     assert_eq!((json["state"].as_str(), json["failure"].as_str()), (Some("FAILED"), Some("exhausted")));
+    let due = json["retry_at"].as_str().or(json["finished_at"].as_str()).unwrap();
+    assert!(due.contains('T') && due.ends_with('Z'), "{due}");
 }
 
 pub async fn stats_count(place: &Place) {
@@ -154,10 +156,13 @@ pub async fn names_cannot_break_out(place: &Place) {
     place.enqueue(nasty).await;
     let claimed = claim_one(&place.store).await;
     assert_eq!(claimed.target, nasty);
-    let failure = redial_jobs::Failure::new(FailureClass::Exhausted, format!("{nasty}\0{}", "é".repeat(9000)));
+    let secret = "GET http://me:hunter2@localhost/a?token=hunter2 failed";
+    let text = format!("{nasty}\0\n{secret} {}", "é".repeat(9000));
+    let failure = redial_jobs::Failure::new(FailureClass::Exhausted, text);
     let _ = place.store.fail(claimed.lease, &failure, &recovery()).await.unwrap();
     let error = place.row(claimed.lease.id).await.error.unwrap();
-    assert!(error.starts_with(nasty) && error.len() <= 4100);
+    assert!(error.starts_with(nasty) && error.contains("localhost/a") && error.len() < 900, "{error}");
+    assert!(!error.contains("hunter2") && !error.contains(char::is_control), "{error}");
     for bad in ["", "a\0b", "a\nb", &"x".repeat(501)] {
         assert!(redial_jobs::NewJob::raw("mail", bad, "{}").unwrap_err().is_invalid());
     }

@@ -37,7 +37,7 @@ pub struct Place {
     pub database: Database,
     options: SqlOptions,
     /// The file's, or the schema's.
-    name: String,
+    pub name: String,
 }
 
 fn name() -> String {

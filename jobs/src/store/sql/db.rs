@@ -103,6 +103,34 @@ impl Db {
     }
 }
 
+/// In SQLite with WAL a commit is safe from the death of a process at once, but from a power cut only after the next sync.
+/// These ask for that sync with each commit, or leave it to the next checkpoint.
+#[cfg(feature = "sqlite")]
+const SYNCED: &str = "PRAGMA synchronous = FULL; BEGIN IMMEDIATE";
+#[cfg(feature = "sqlite")]
+const UNSYNCED: &str = "PRAGMA synchronous = NORMAL";
+
+impl Db {
+    /// A transaction that has reached the disk when its commit is answered, on a file of ours, which has one connection.
+    /// Another's pool is left as it is set.
+    pub(super) async fn begin_synced(&self, ours: bool) -> sqlx::Result<Tx> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Db::Sqlite(pool) if ours => Ok(Tx::Sqlite(pool.begin_with(SYNCED).await?)),
+            _ => self.begin().await,
+        }
+    }
+
+    /// What follows need not be synced by itself.
+    pub(super) async fn end_synced(&self, ours: bool) -> sqlx::Result<()> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Db::Sqlite(pool) if ours => sqlx::raw_sql(UNSYNCED).execute(pool).await.map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A transaction of ours.
 pub(super) enum Tx {
     #[cfg(feature = "sqlite")]

@@ -49,7 +49,8 @@ ORDER BY CASE state WHEN 'COMPLETED' THEN 1 ELSE 0 END, id DESC LIMIT 1";
 impl SqlStore {
     pub(super) async fn enqueue_each(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
         let failed = |error| Error::store("enqueue", error);
-        let mut tx = self.0.db.begin().await.map_err(failed)?;
+        let ours = self.0.own_file;
+        let mut tx = self.0.db.begin_synced(ours).await.map_err(failed)?;
         let mut enqueued = Vec::with_capacity(jobs.len());
         for job in jobs {
             enqueued.push(self.enqueue_one(&mut tx.connection(), job).await?);
@@ -59,6 +60,8 @@ impl SqlStore {
         }
         tx.commit().await.map_err(failed)?;
         self.0.waker.wake();
+        // It is enqueued, whatever comes of this.
+        let _ = self.0.db.end_synced(ours).await;
         Ok(enqueued)
     }
 

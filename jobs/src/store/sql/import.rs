@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::{DeadReason, Error, ImportOptions, Imported, failure::bounded};
+use crate::{DeadReason, Error, ImportOptions, Imported};
 
 use super::{
     SqlStore, Value,
@@ -46,7 +46,7 @@ impl SqlStore {
                 let dead = failure.class.dead_at_once();
                 let due = dead.is_none().then(|| ms(step.saturating_mul(place)));
                 let (once, unique) = apart(job.unique);
-                let (reason, chain) = (bounded(failure.reason.clone()), Uuid::now_v7().to_string());
+                let (reason, chain) = (redial::redacted(&failure.reason), Uuid::now_v7().to_string());
                 let values = [
                     Value::Text(&job.job_type),
                     Value::Text(&job.target),

@@ -10,6 +10,8 @@ mod options;
 mod prune;
 mod recover;
 mod store;
+#[cfg(test)]
+mod tests;
 mod wake;
 mod work;
 
@@ -35,19 +37,22 @@ struct Inner {
     db: Db,
     dialect: Dialect,
     waker: Waker,
+    /// A file that we opened, with one connection.
+    own_file: bool,
 }
 
 impl SqlStore {
-    fn new(db: Db, options: SqlOptions) -> Result<Self, Error> {
+    fn new(db: Db, options: SqlOptions, own_file: bool) -> Result<Self, Error> {
         let dialect = Dialect::new(db.engine(), options)?;
         let waker = Waker::new(dialect.channel());
-        Ok(Self(Arc::new(Inner { db, dialect, waker })))
+        Ok(Self(Arc::new(Inner { db, dialect, waker, own_file })))
     }
 
     /// The jobs in this file, which is made where there is none, and brought up to date.
     ///
-    /// It is opened in WAL mode, with one connection that waits up to 5 s for another process's lock, and each commit is
-    /// on the disk before it is answered (`synchronous = FULL`). For other settings open a pool of your own:
+    /// It is opened in WAL mode, with one connection that waits up to 5 s for another process's lock. A job that was
+    /// enqueued is on the disk before that is answered. What workers write survives the death of any process, and after a
+    /// power cut a job may run again that had ended in the last moments. For other settings open a pool of your own:
     /// [`from_pool`](Self::from_pool).
     ///
     /// # Errors
@@ -60,12 +65,12 @@ impl SqlStore {
             .filename(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
+            .synchronous(SqliteSynchronous::Normal)
             .busy_timeout(std::time::Duration::from_secs(5));
         // The connection is never given up: a database in memory would be lost with it.
         let pool = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
         let pool = pool.connect_with(file).await.map_err(|error| Error::store("open its file", error))?;
-        let store = Self::from_pool(pool, options)?;
+        let store = Self::new(Db::Sqlite(pool), options, true)?;
         store.migrate().await?;
         Ok(store)
     }
@@ -87,7 +92,7 @@ impl SqlStore {
     ///
     /// The options break a rule.
     pub fn from_pool(pool: impl Into<SqlPool>, options: SqlOptions) -> Result<Self, Error> {
-        Self::new(pool.into().0, options)
+        Self::new(pool.into().0, options, false)
     }
 
     async fn fetch(&self, doing: &'static str, sql: &str, values: &[Value<'_>]) -> Result<Vec<db::Row>, Error> {

@@ -47,8 +47,11 @@ SELECT id, token, job_type, target, provider, retry_at FROM (
 WHERE place <= $1";
 
 const GHOSTS: &str = "
-SELECT id, token, job_type, target, provider, lease_until FROM {jobs}
-WHERE state = 'PROCESSING' AND lease_until < {now} ORDER BY lease_until, id LIMIT $1";
+SELECT id, token, job_type, target, provider, lease_until FROM (
+    SELECT id, token, job_type, target, provider, lease_until,
+        row_number() OVER (PARTITION BY COALESCE(provider, '') ORDER BY lease_until, id) AS place
+    FROM {jobs} WHERE state = 'PROCESSING' AND lease_until < {now}) AS gone
+WHERE place <= $1";
 
 /// The newest result that tells something of the provider: not what the job itself, or its worker, did wrong.
 const FAILING: &str = "

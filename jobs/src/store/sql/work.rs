@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::{Claim, Claimed, DeadReason, Error, Failed, Failure, Held, JobId, Lease, Recovery, recovery::random_up_to};
+use crate::{
+    Claim, Claimed, DeadReason, Error, Failed, Failure, Held, JobId, Kind, Lease, Recovery, recovery::random_up_to,
+};
 
 use super::{
     SqlStore, Value,
@@ -11,7 +13,7 @@ use super::{
     enqueue::ms,
 };
 
-/// How many types one claim asks for.
+/// How many types one statement asks for.
 const KINDS: usize = 64;
 /// How much of a worker's name is kept, in bytes.
 const WORKER: usize = 100;
@@ -73,12 +75,20 @@ WHERE id = $1 AND token = $2 AND state IN ('FAILED', 'DEAD') AND failure_class <
 
 impl SqlStore {
     pub(super) async fn claim_jobs(&self, claim: &Claim<'_>) -> Result<Vec<Claimed>, Error> {
-        let kinds = claim.kinds.get(..KINDS).unwrap_or(claim.kinds);
-        if kinds.is_empty() || claim.max == 0 {
-            return Ok(Vec::new());
+        let mut claimed = Vec::new();
+        for kinds in claim.kinds.chunks(KINDS) {
+            let taken = u32::try_from(claimed.len()).unwrap_or(u32::MAX);
+            let left = claim.max.saturating_sub(taken);
+            if left > 0 {
+                claimed.extend(self.claim_kinds(claim, kinds, left).await?);
+            }
         }
+        Ok(claimed)
+    }
+
+    async fn claim_kinds(&self, claim: &Claim<'_>, kinds: &[Kind], max: u32) -> Result<Vec<Claimed>, Error> {
         let worker = claim.worker.get(..claim.worker.floor_char_boundary(WORKER)).unwrap_or_default();
-        let mut values = vec![Value::Int(i64::from(claim.max)), Value::Text(worker), Value::Int(ms(claim.lease))];
+        let mut values = vec![Value::Int(i64::from(max)), Value::Text(worker), Value::Int(ms(claim.lease))];
         for kind in kinds {
             values.push(Value::Text(&kind.job_type));
             values.push(Value::MaybeText(kind.provider.as_deref()));
@@ -149,7 +159,8 @@ impl SqlStore {
         };
         let left = failure.earliest().map(|time| time.duration_since(SystemTime::now()).unwrap_or_default());
         // The longer of our own wait and the provider's (D3), and jitter only lengthens.
-        let wait = recovery.interval().max(left.unwrap_or_default()) + random_up_to(recovery.jitter_limit());
+        let wait = recovery.interval().max(left.unwrap_or_default());
+        let wait = wait.saturating_add(random_up_to(recovery.jitter_limit()));
         let values = [
             Value::Int(lease.id.0),
             Value::Int(lease.token),
