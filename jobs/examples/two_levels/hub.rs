@@ -13,7 +13,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
-use tokio::{net::TcpListener, time::sleep};
+use tokio::{net::TcpListener, sync::watch, time::sleep};
 
 use crate::timeline::{Timeline, story};
 
@@ -25,6 +25,8 @@ pub struct Hub {
     url: Arc<str>,
     timeline: Timeline,
     seen: Arc<Mutex<Seen>>,
+    /// Bob's part of the story is told.
+    bob_is_done: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -40,7 +42,7 @@ impl Hub {
     pub async fn start(timeline: Timeline) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?).into();
-        let hub = Hub { url, timeline, seen: Arc::default() };
+        let hub = Hub { url, timeline, seen: Arc::default(), bob_is_done: watch::Sender::new(false) };
         let this = hub.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -82,7 +84,7 @@ impl Hub {
         let path: Vec<&str> = request.uri().path().split('/').skip(1).collect();
         let status = match (request.method(), &path[..]) {
             (&Method::POST, ["analyses", user]) => {
-                sleep(thinks(user)).await;
+                self.think_about(user).await;
                 StatusCode::CREATED
             }
             (&Method::POST, ["texts", _]) => {
@@ -109,6 +111,7 @@ impl Hub {
     async fn commit(&self, user: &str) -> StatusCode {
         if self.commits_of(user) > 0 {
             self.timeline.say("server", user, "409: the file is there already");
+            self.bob_is_done.send_replace(true);
             return StatusCode::CONFLICT;
         }
         sleep(story(1) / 2).await;
@@ -135,13 +138,16 @@ impl Hub {
             }
         }
     }
-}
 
-/// How long the model thinks about a user.
-fn thinks(user: &str) -> std::time::Duration {
-    match user {
-        "bob" => story(1) / 2,
-        "ada" => story(5),
-        _ => story(5) + story(1) / 2,
+    /// Longer about some than about others: one part of the story after the other.
+    async fn think_about(&self, user: &str) {
+        sleep(story(1) / 2).await;
+        if user != "bob" {
+            // We hold the sender.
+            let _ = self.bob_is_done.subscribe().wait_for(|done| *done).await;
+        }
+        if user != "ada" {
+            sleep(story(1) / 2).await;
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! What happens, a line each, in the time of the story.
 
 use std::{
-    fmt::{Debug, Write},
-    io::{self, IsTerminal},
+    fmt::Debug,
+    io::{self, IsTerminal, Write},
     sync::Arc,
     time::Duration,
 };
@@ -53,7 +53,8 @@ impl Timeline {
             _ if what.starts_with("DEAD") => "31",
             _ => "0",
         };
-        println!("{at:5.1} s  {level:<6}  {about:<12}  {}", self.styled(colour, what));
+        // A reader that has gone is no reason to stop.
+        let _ = writeln!(io::stdout(), "{at:5.1} s  {level:<6}  {about:<12}  {}", self.styled(colour, what));
     }
 
     fn styled(&self, code: &str, text: &str) -> String {
@@ -77,9 +78,7 @@ impl Visit for Fields {
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        let mut text = String::new();
-        let _ = write!(text, "{value:?}");
-        self.0.push((field.name(), text));
+        self.0.push((field.name(), format!("{value:?}")));
     }
 }
 

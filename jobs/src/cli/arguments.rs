@@ -10,7 +10,7 @@ use crate::{Scope, State};
 
 /// A table of jobs: what is in it, what became of it, and what to do about it.
 #[derive(Debug, Parser)]
-#[command(name = "redial-jobs", version, about, after_help = EXAMPLES, propagate_version = true)]
+#[command(name = "redial-jobs", version, after_help = EXAMPLES, propagate_version = true)]
 pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) table: Table,

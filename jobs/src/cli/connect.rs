@@ -41,6 +41,6 @@ async fn sqlite(file: &str) -> Result<SqlPool, Error> {
 
 async fn postgres(url: &str) -> Result<SqlPool, Error> {
     let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1);
-    let pool = pool.acquire_timeout(std::time::Duration::from_secs(10)).connect(url).await;
+    let pool = pool.acquire_timeout(std::time::Duration::from_secs(5)).connect(url).await;
     Ok(pool.map_err(|error| Error::store("connect", error))?.into())
 }
