@@ -60,6 +60,19 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     /// The database fails, and none is enqueued.
     fn enqueue(&self, jobs: &[NewJob]) -> impl Future<Output = Result<Vec<Enqueued>, Error>> + Send;
 
+    /// Enqueues a periodic batch, where the tick of this name is due, and `None` where it is not: tick and jobs are one
+    /// transaction, so that many instances may ask, and one that dies loses no batch. The first time it is due at once.
+    ///
+    /// # Errors
+    ///
+    /// The database fails; then the tick is still due.
+    fn enqueue_every(
+        &self,
+        name: &str,
+        every: Duration,
+        jobs: &[NewJob],
+    ) -> impl Future<Output = Result<Option<Vec<Enqueued>>, Error>> + Send;
+
     /// Takes jobs that may start, the longest due first. Those of paused types and providers are left.
     ///
     /// # Errors
