@@ -258,3 +258,15 @@ pub async fn a_waiting_job_is_reported(place: &Place) {
     assert!(stuck[0].waited >= 2 * HOUR);
     assert_eq!(place.row(id).await.state, State::Pending);
 }
+
+/// One of each type, and none that is paused.
+pub async fn a_backlog_is_reported_once(place: &Place) {
+    let jobs: Vec<_> = (0..50).map(|target| job(&target.to_string())).collect();
+    place.store.enqueue(&jobs).await.unwrap();
+    enqueue(&place.store, NewJob::raw("orphan", "a", "{}").unwrap()).await;
+    let store = place.later(3 * HOUR);
+    let types = async || sweep(&store).await.stuck.into_iter().map(|stuck| stuck.job_type).collect::<Vec<_>>();
+    assert_eq!(types().await, ["mail", "orphan"]);
+    store.pause(&redial_jobs::Scope::Type("mail".to_owned()), None).await.unwrap();
+    assert_eq!(types().await, ["orphan"]);
+}

@@ -67,10 +67,11 @@ SELECT count(*) FROM {jobs} WHERE provider = $1 AND origin = 'RECOVERED' AND sta
 
 /// The longest claimable of each type.
 const CLAIMABLE: &str = "
-SELECT s.id, s.job_type, s.target, {now} - s.run_at FROM {jobs} AS s
-JOIN (SELECT job_type, min(run_at) AS run_at FROM {jobs} WHERE state = 'PENDING' AND run_at < {now} - $1
-    GROUP BY job_type) AS oldest ON s.job_type = oldest.job_type AND s.run_at = oldest.run_at
-WHERE s.state = 'PENDING' AND NOT EXISTS (SELECT 1 FROM {pauses} AS p
+SELECT s.id, s.job_type, s.target, {now} - s.run_at
+FROM (SELECT DISTINCT job_type FROM {jobs} WHERE state = 'PENDING') AS t
+JOIN {jobs} AS s ON s.id = (SELECT f.id FROM {jobs} AS f WHERE f.state = 'PENDING' AND f.job_type = t.job_type
+    ORDER BY f.run_at, f.id LIMIT 1)
+WHERE s.run_at < {now} - $1 AND NOT EXISTS (SELECT 1 FROM {pauses} AS p
     WHERE (p.until_at IS NULL OR p.until_at > {now})
         AND ((p.scope = 'type' AND p.name = s.job_type) OR (p.scope = 'provider' AND p.name = s.provider)))
 ORDER BY s.run_at, s.id LIMIT $2";
