@@ -51,7 +51,7 @@ pub trait RecoveryStore: Send + Sync {
 ///
 /// Times are those of the database's clock, so that machines need not agree.
 pub trait JobStore: RecoveryStore + Clone + 'static {
-    /// Enqueues each job, unless its [`Unique`](crate::Unique) forbids it (J6). In order, all in one transaction.
+    /// Enqueues each job, unless its [`Unique`](crate::Unique) forbids it (J6), all in one transaction, and answers in their order.
     ///
     /// A target whose provider named an earliest start, when its newest job failed, keeps it (J10).
     ///

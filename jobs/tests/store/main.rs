@@ -50,7 +50,8 @@ on_each_store! {
     sweeping: a_failure_has_one_successor, three_sweepers_do_it_once, a_ghost_is_replaced,
         a_ghost_that_returns_is_refused, a_job_that_kills_its_worker_ends, the_newest_job_alone_counts,
         a_canary_goes_first, caps_spread_a_backlog, all_that_is_due_in_one_pass, successors_start_apart,
-        a_dead_target_is_revived, ticks_are_shared, a_plan_changes_nothing, a_waiting_job_is_reported, a_backlog_is_reported_once;
+        a_dead_target_is_revived, ticks_are_shared, a_plan_changes_nothing, a_waiting_job_is_reported, a_backlog_is_reported_once,
+        batches_and_sweepers_pass_each_other;
     looking: lists_are_paged, a_chain_is_shown_whole, stats_count, what_still_counts_is_kept,
         old_failures_come_in, another_table_stands_beside, migrating_twice_does_nothing, names_cannot_break_out;
     outages: a_clock_that_is_set_back_loses_nothing, without_fencing_work_is_done_twice;

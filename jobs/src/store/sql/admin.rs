@@ -103,8 +103,10 @@ impl SqlStore {
             if row.text(0).map_err(failed)? != State::Dead.as_str() {
                 return Err(Error::state(id, "is not DEAD: only a target that was given up is revived"));
             }
-            let successor = self.succeed(&mut connection, id, "REVIVED", Duration::ZERO).await.map_err(failed)?;
-            self.tell(&mut connection).await.map_err(failed)?;
+            let successor = self
+                .succeed(&mut connection, id, "j.state = 'DEAD'", "REVIVED", Duration::ZERO)
+                .await
+                .map_err(failed)?;
             successor.ok_or_else(|| Error::state(id, "is not the newest of its target: look at the newest one"))?
         };
         tx.commit().await.map_err(failed)?;

@@ -64,10 +64,13 @@ impl SqlStore {
             {
                 return Ok(None);
             }
-            for job in jobs {
-                enqueued.push(self.enqueue_one(&mut connection, job).await?);
+            // Always in the same order: two that enqueue the same targets wait for each other, and never in a circle.
+            let mut order: Vec<_> = jobs.iter().enumerate().collect();
+            order.sort_by(|(_, a), (_, b)| (&a.job_type, &a.target).cmp(&(&b.job_type, &b.target)));
+            for (place, job) in order {
+                enqueued.push((place, self.enqueue_one(&mut connection, job).await?));
             }
-            if enqueued.iter().any(|each| each.is_new()) {
+            if enqueued.iter().any(|(_, each)| each.is_new()) {
                 self.tell(&mut connection).await.map_err(failed)?;
             }
         }
@@ -75,7 +78,8 @@ impl SqlStore {
         self.0.waker.wake();
         // It is enqueued, whatever comes of this.
         let _ = self.0.db.end_synced(ours).await;
-        Ok(Some(enqueued))
+        enqueued.sort_unstable_by_key(|(place, _)| *place);
+        Ok(Some(enqueued.into_iter().map(|(_, each)| each).collect()))
     }
 
     /// Enqueues a job in a transaction of yours: it is there if and only if that commits.
