@@ -43,6 +43,22 @@ impl<S: JobStore> Jobs<S> {
         let jobs = jobs.into_iter().map(NewJob::of).collect::<Result<Vec<_>, _>>()?;
         self.store.enqueue(&jobs).await
     }
+
+    /// Enqueues these where `every` has passed since the last time, by whichever instance: a nightly run on many machines.
+    /// `None`: it is not due ([`JobStore::enqueue_every`]).
+    ///
+    /// # Errors
+    ///
+    /// One of them cannot be stored, or the store fails; none is enqueued, and it is still due.
+    pub async fn enqueue_every<'j, J: Job>(
+        &self,
+        name: &str,
+        every: std::time::Duration,
+        jobs: impl IntoIterator<Item = &'j J>,
+    ) -> Result<Option<Vec<Enqueued>>, Error> {
+        let jobs = jobs.into_iter().map(NewJob::of).collect::<Result<Vec<_>, _>>()?;
+        self.store.enqueue_every(name, every, &jobs).await
+    }
 }
 
 #[cfg(any(feature = "sqlite", feature = "postgres"))]

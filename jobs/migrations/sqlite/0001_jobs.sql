@@ -1,4 +1,4 @@
--- The table of jobs, for SQLite 3.35 or later. Times are milliseconds since 1970 by the database's clock.
+-- The table of jobs, for SQLite 3.42 or later. Times are milliseconds since 1970 by the database's clock.
 CREATE TABLE redial_jobs (
     id              INTEGER PRIMARY KEY AUTOINCREMENT,
     job_type        TEXT    NOT NULL,

@@ -51,7 +51,7 @@ pub trait RecoveryStore: Send + Sync {
 ///
 /// Times are those of the database's clock, so that machines need not agree.
 pub trait JobStore: RecoveryStore + Clone + 'static {
-    /// Enqueues each job, unless its [`Unique`](crate::Unique) forbids it (J6). In order, all in one transaction.
+    /// Enqueues each job, unless its [`Unique`](crate::Unique) forbids it (J6), all in one transaction, and answers in their order.
     ///
     /// A target whose provider named an earliest start, when its newest job failed, keeps it (J10).
     ///
@@ -59,6 +59,19 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     ///
     /// The database fails, and none is enqueued.
     fn enqueue(&self, jobs: &[NewJob]) -> impl Future<Output = Result<Vec<Enqueued>, Error>> + Send;
+
+    /// Enqueues a periodic batch, where the tick of this name is due, and `None` where it is not: tick and jobs are one
+    /// transaction, so that many instances may ask, and one that dies loses no batch. The first time it is due at once.
+    ///
+    /// # Errors
+    ///
+    /// The database fails; then the tick is still due.
+    fn enqueue_every(
+        &self,
+        name: &str,
+        every: Duration,
+        jobs: &[NewJob],
+    ) -> impl Future<Output = Result<Option<Vec<Enqueued>>, Error>> + Send;
 
     /// Takes jobs that may start, the longest due first. Those of paused types and providers are left.
     ///

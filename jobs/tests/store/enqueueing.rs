@@ -136,3 +136,18 @@ pub async fn another_payload_is_other_work(place: &Place) {
     assert_ne!(second.chain, first.chain, "another body must not go under the first one's key");
     assert!(second.chain_started >= first.chain_started);
 }
+
+/// Of many instances one enqueues the nightly batch, each night.
+pub async fn a_batch_is_enqueued_once_a_night(place: &Place) {
+    let batch = || (0..5).map(|target| job(&target.to_string())).collect::<Vec<_>>();
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..6 {
+        let (store, batch) = (place.store.clone(), batch());
+        tasks.spawn(async move { store.enqueue_every("nightly", 24 * HOUR, &batch).await.unwrap() });
+    }
+    let enqueued: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
+    assert_eq!(enqueued.len(), 1);
+    assert!(enqueued[0].iter().all(|each| each.is_new()));
+    let next = place.later(25 * HOUR).enqueue_every("nightly", 24 * HOUR, &batch()).await.unwrap().unwrap();
+    assert!(next.iter().all(|each| !each.is_new()), "they are active still");
+}

@@ -38,7 +38,8 @@ macro_rules! on_each_store {
 on_each_store! {
     enqueueing: one_active_job_for_each_target, of_many_at_once_one_gets_in, a_delay_is_the_earliest_start,
         once_completed_is_enough, within_a_time_one_completed_is_enough, a_transaction_of_the_callers,
-        a_failed_target_is_taken_over, the_providers_word_outlives_an_enqueue, another_payload_is_other_work;
+        a_failed_target_is_taken_over, the_providers_word_outlives_an_enqueue, another_payload_is_other_work,
+        a_batch_is_enqueued_once_a_night;
     claiming: the_longest_due_first, each_job_has_one_worker, a_late_worker_is_refused, a_lease_is_renewed,
         what_is_done_is_done_once, a_released_job_was_never_claimed, putting_off_does_not_count,
         a_paused_type_waits, a_paused_provider_waits_until_its_time, other_types_are_left,
@@ -49,7 +50,8 @@ on_each_store! {
     sweeping: a_failure_has_one_successor, three_sweepers_do_it_once, a_ghost_is_replaced,
         a_ghost_that_returns_is_refused, a_job_that_kills_its_worker_ends, the_newest_job_alone_counts,
         a_canary_goes_first, caps_spread_a_backlog, all_that_is_due_in_one_pass, successors_start_apart,
-        a_dead_target_is_revived, ticks_are_shared, a_plan_changes_nothing, a_waiting_job_is_reported;
+        a_dead_target_is_revived, ticks_are_shared, a_plan_changes_nothing, a_waiting_job_is_reported, a_backlog_is_reported_once,
+        batches_and_sweepers_pass_each_other;
     looking: lists_are_paged, a_chain_is_shown_whole, stats_count, what_still_counts_is_kept,
         old_failures_come_in, another_table_stands_beside, migrating_twice_does_nothing, names_cannot_break_out;
     outages: a_clock_that_is_set_back_loses_nothing, without_fencing_work_is_done_twice;

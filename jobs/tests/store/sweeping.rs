@@ -258,3 +258,50 @@ pub async fn a_waiting_job_is_reported(place: &Place) {
     assert!(stuck[0].waited >= 2 * HOUR);
     assert_eq!(place.row(id).await.state, State::Pending);
 }
+
+/// One of each type, and none that is paused.
+pub async fn a_backlog_is_reported_once(place: &Place) {
+    let jobs: Vec<_> = (0..50).map(|target| job(&target.to_string())).collect();
+    place.store.enqueue(&jobs).await.unwrap();
+    enqueue(&place.store, NewJob::raw("orphan", "a", "{}").unwrap()).await;
+    let store = place.later(3 * HOUR);
+    let types = async || sweep(&store).await.stuck.into_iter().map(|stuck| stuck.job_type).collect::<Vec<_>>();
+    assert_eq!(types().await, ["mail", "orphan"]);
+    store.pause(&redial_jobs::Scope::Type("mail".to_owned()), None).await.unwrap();
+    assert_eq!(types().await, ["orphan"]);
+}
+
+/// Whatever order they come in: nobody waits for another in a circle, which a database ends by breaking one off.
+pub async fn batches_and_sweepers_pass_each_other(place: &Place) {
+    let store = place.later(3 * HOUR);
+    let targets: Vec<_> = (0..30).map(|target| target.to_string()).collect();
+    for target in &targets {
+        place.enqueue(target).await;
+    }
+    for claimed in claim(&place.store, 30).await {
+        let _ = place.store.fail(claimed.lease, &exhausted(), &recovery()).await.unwrap();
+    }
+    let mut tasks = tokio::task::JoinSet::new();
+    for turn in 0..4 {
+        let (store, mut targets) = (store.clone(), targets.clone());
+        targets.rotate_left(turn * 7);
+        if turn % 2 == 0 {
+            targets.reverse();
+        }
+        let batch: Vec<_> = targets.iter().map(|target| job(target)).collect();
+        tasks.spawn(async move {
+            let enqueued = store.enqueue(&batch).await.unwrap();
+            enqueued.iter().filter(|each| each.is_new()).count()
+        });
+    }
+    let mut sweepers = tokio::task::JoinSet::new();
+    for _ in 0..2 {
+        let store = store.clone();
+        sweepers.spawn(async move { sweep(&store).await.recovered as usize });
+    }
+    let new: usize = tasks.join_all().await.into_iter().chain(sweepers.join_all().await).sum();
+    assert_eq!(new, 30, "each failure has one successor");
+    assert_eq!(rows(place, State::Pending).await.len(), 30);
+    sweep(&store).await;
+    assert!(rows(place, State::Failed).await.iter().all(|row| row.retry_at.is_none()));
+}

@@ -7,6 +7,7 @@ use crate::{Error, Filter, JobId, JobRow, Pause, Scope, State, Stats};
 use super::{
     SqlStore, Value,
     columns::{self, read},
+    db::SqlTransaction,
     enqueue::ms,
 };
 
@@ -43,6 +44,8 @@ RETURNING CASE WHEN until_at IS NULL OR until_at > {now} THEN 'yes' ELSE 'no' EN
 const PAUSES: &str = "
 SELECT scope, name, until_at FROM {pauses} WHERE until_at IS NULL OR until_at > {now} ORDER BY scope, name";
 
+/// One that lies further ahead than an interval was set by a clock that has been set back since, or for a longer interval:
+/// it is due.
 const TICK: &str = "
 INSERT INTO {ticks} AS t (name, next_at) VALUES ($1, {now} + $2)
 ON CONFLICT (name) DO UPDATE SET next_at = excluded.next_at WHERE t.next_at <= {now} OR t.next_at > {now} + $2
@@ -100,8 +103,10 @@ impl SqlStore {
             if row.text(0).map_err(failed)? != State::Dead.as_str() {
                 return Err(Error::state(id, "is not DEAD: only a target that was given up is revived"));
             }
-            let successor = self.succeed(&mut connection, id, "REVIVED", Duration::ZERO).await.map_err(failed)?;
-            self.tell(&mut connection).await.map_err(failed)?;
+            let successor = self
+                .succeed(&mut connection, id, "j.state = 'DEAD'", "REVIVED", Duration::ZERO)
+                .await
+                .map_err(failed)?;
             successor.ok_or_else(|| Error::state(id, "is not the newest of its target: look at the newest one"))?
         };
         tx.commit().await.map_err(failed)?;
@@ -131,11 +136,19 @@ impl SqlStore {
         })
     }
 
-    /// A tick that lies further ahead than one interval was set by a clock that has been set back since, or for a longer
-    /// interval: it is due.
     pub(super) async fn take_tick(&self, name: &str, every: Duration) -> Result<bool, Error> {
-        let rows = self.fetch("take a tick", TICK, &[Value::Text(name), Value::Int(ms(every))]).await?;
-        Ok(rows.len() == 1)
+        let values = [Value::Text(name), Value::Int(ms(every))];
+        Ok(!self.fetch("take a tick", TICK, &values).await?.is_empty())
+    }
+
+    pub(super) async fn take_tick_in(
+        &self,
+        tx: &mut SqlTransaction<'_>,
+        name: &str,
+        every: Duration,
+    ) -> sqlx::Result<bool> {
+        let values = [Value::Text(name), Value::Int(ms(every))];
+        Ok(!tx.fetch(self.0.dialect.render(TICK), &values).await?.is_empty())
     }
 }
 

@@ -47,22 +47,39 @@ WHERE job_type = $1 AND target = $2
 ORDER BY CASE state WHEN 'COMPLETED' THEN 1 ELSE 0 END, id DESC LIMIT 1";
 
 impl SqlStore {
-    pub(super) async fn enqueue_each(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
+    /// `None`: the tick is not due.
+    pub(super) async fn enqueue_on_tick(
+        &self,
+        tick: Option<(&str, Duration)>,
+        jobs: &[NewJob],
+    ) -> Result<Option<Vec<Enqueued>>, Error> {
         let failed = |error| Error::store("enqueue", error);
         let ours = self.0.own_file;
         let mut tx = self.0.db.begin_synced(ours).await.map_err(failed)?;
         let mut enqueued = Vec::with_capacity(jobs.len());
-        for job in jobs {
-            enqueued.push(self.enqueue_one(&mut tx.connection(), job).await?);
-        }
-        if enqueued.iter().any(|each| each.is_new()) {
-            self.tell(&mut tx.connection()).await.map_err(failed)?;
+        {
+            let mut connection = tx.connection();
+            if let Some((name, every)) = tick
+                && !self.take_tick_in(&mut connection, name, every).await.map_err(failed)?
+            {
+                return Ok(None);
+            }
+            // Always in the same order: two that enqueue the same targets wait for each other, and never in a circle.
+            let mut order: Vec<_> = jobs.iter().enumerate().collect();
+            order.sort_by(|(_, a), (_, b)| (&a.job_type, &a.target).cmp(&(&b.job_type, &b.target)));
+            for (place, job) in order {
+                enqueued.push((place, self.enqueue_one(&mut connection, job).await?));
+            }
+            if enqueued.iter().any(|(_, each)| each.is_new()) {
+                self.tell(&mut connection).await.map_err(failed)?;
+            }
         }
         tx.commit().await.map_err(failed)?;
         self.0.waker.wake();
         // It is enqueued, whatever comes of this.
         let _ = self.0.db.end_synced(ours).await;
-        Ok(enqueued)
+        enqueued.sort_unstable_by_key(|(place, _)| *place);
+        Ok(Some(enqueued.into_iter().map(|(_, each)| each).collect()))
     }
 
     /// Enqueues a job in a transaction of yours: it is there if and only if that commits.

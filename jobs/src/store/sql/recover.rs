@@ -67,10 +67,11 @@ SELECT count(*) FROM {jobs} WHERE provider = $1 AND origin = 'RECOVERED' AND sta
 
 /// The longest claimable of each type.
 const CLAIMABLE: &str = "
-SELECT s.id, s.job_type, s.target, {now} - s.run_at FROM {jobs} AS s
-JOIN (SELECT job_type, min(run_at) AS run_at FROM {jobs} WHERE state = 'PENDING' AND run_at < {now} - $1
-    GROUP BY job_type) AS oldest ON s.job_type = oldest.job_type AND s.run_at = oldest.run_at
-WHERE s.state = 'PENDING' AND NOT EXISTS (SELECT 1 FROM {pauses} AS p
+SELECT s.id, s.job_type, s.target, {now} - s.run_at
+FROM (SELECT DISTINCT job_type FROM {jobs} WHERE state = 'PENDING') AS t
+JOIN {jobs} AS s ON s.id = (SELECT f.id FROM {jobs} AS f WHERE f.state = 'PENDING' AND f.job_type = t.job_type
+    ORDER BY f.run_at, f.id LIMIT 1)
+WHERE s.run_at < {now} - $1 AND NOT EXISTS (SELECT 1 FROM {pauses} AS p
     WHERE (p.until_at IS NULL OR p.until_at > {now})
         AND ((p.scope = 'type' AND p.name = s.job_type) OR (p.scope = 'provider' AND p.name = s.provider)))
 ORDER BY s.run_at, s.id LIMIT $2";
@@ -130,62 +131,68 @@ impl SqlStore {
         Ok(Health { provider: provider.to_owned(), failing, canary_out })
     }
 
+    /// Each step is a transaction: none waits for a lock while it holds another target's.
     pub(super) async fn carry_out(&self, plan: &Plan) -> Result<Swept, Error> {
-        let failed = |error| Error::store("sweep", error);
         let mut swept = Swept { stuck: plan.stuck.clone(), ..Swept::default() };
-        if plan.steps.iter().all(|step| matches!(step, Step::Wait { .. })) {
-            swept.waiting = count(plan.steps.len().try_into().unwrap_or(i64::MAX));
-            return Ok(swept);
-        }
-        let mut tx = self.0.db.begin().await.map_err(failed)?;
-        {
-            let mut connection = tx.connection();
-            self.lock(&mut connection, "sweep").await.map_err(failed)?;
-            for step in &plan.steps {
-                self.take_step(&mut connection, step, &mut swept).await.map_err(failed)?;
-            }
-            if swept.recovered > 0 {
-                self.tell(&mut connection).await.map_err(failed)?;
+        for (step, taken) in plan.steps.iter().zip(0_u32..) {
+            match self.take_step(step).await {
+                Ok(done) => tally(&mut swept, step, done),
+                Err(error) if taken == 0 => return Err(Error::store("sweep", error)),
+                // What was done must be told of. What was not is planned again.
+                Err(error) => {
+                    tracing::warn!(target: "redial_jobs", %error, taken, "a sweep was cut short");
+                    swept.waiting += count(i64::try_from(plan.steps.len()).unwrap_or(i64::MAX)).saturating_sub(taken);
+                    break;
+                }
             }
         }
-        tx.commit().await.map_err(failed)?;
         if swept.recovered > 0 {
             self.0.waker.wake();
         }
         Ok(swept)
     }
 
-    async fn take_step(&self, tx: &mut SqlTransaction<'_>, step: &Step, swept: &mut Swept) -> sqlx::Result<()> {
+    async fn take_step(&self, step: &Step) -> sqlx::Result<Done> {
+        if let Step::Wait { .. } = step {
+            return Ok(Done::Nothing);
+        }
+        let mut tx = self.0.db.begin().await?;
+        let done = self.take_step_in(&mut tx.connection(), step).await?;
+        tx.commit().await?;
+        Ok(done)
+    }
+
+    async fn take_step_in(&self, tx: &mut SqlTransaction<'_>, step: &Step) -> sqlx::Result<Done> {
         match step {
-            Step::Wait { .. } => swept.waiting += 1,
+            Step::Wait { .. } => Ok(Done::Nothing),
             Step::Supersede { job, ghost } => match self.close(tx, job, *ghost, None, false).await? {
-                true => {
-                    swept.superseded += 1;
-                    swept.ghosts += u32::from(*ghost);
-                }
-                false => swept.overtaken += 1,
+                true => Ok(Done::Closed),
+                false => Ok(Done::Overtaken),
             },
             Step::Bury(burial) => match self.close(tx, &burial.job, burial.ghost, Some(burial), true).await? {
-                true => {
-                    swept.buried.push(burial.clone());
-                    swept.ghosts += u32::from(burial.ghost);
-                }
-                false => swept.overtaken += 1,
+                true => Ok(Done::Closed),
+                false => Ok(Done::Overtaken),
             },
-            Step::Recover { job, ghost, delay } => {
-                if !self.close(tx, job, *ghost, None, true).await? {
-                    swept.overtaken += 1;
-                    return Ok(());
+            Step::Recover { job, ghost: true, delay } => {
+                if !self.close(tx, job, true, None, true).await? {
+                    return Ok(Done::Overtaken);
                 }
-                swept.ghosts += u32::from(*ghost);
-                match self.succeed(tx, job.id, "RECOVERED", *delay).await? {
-                    Some(_) => swept.recovered += 1,
-                    // Somebody enqueued one meanwhile.
-                    None => swept.superseded += 1,
+                let still = "j.state = 'FAILED'";
+                match self.succeed(tx, job.id, still, "RECOVERED", *delay).await? {
+                    Some(_) => Ok(Done::Recovered),
+                    None => Ok(Done::Closed),
                 }
             }
+            // In the order in which enqueueing takes the same locks: first the target, then the row.
+            Step::Recover { job, ghost: false, delay } => {
+                let still = "j.state = 'FAILED' AND j.retry_at IS NOT NULL";
+                if self.succeed(tx, job.id, still, "RECOVERED", *delay).await?.is_none() {
+                    return Ok(Done::Overtaken);
+                }
+                self.close(tx, job, false, None, false).await?;
+                Ok(Done::Recovered)
+            }
         }
-        Ok(())
     }
 
     /// Closes the intent to repair a failure, or the ghost itself; says whether it was still open.
@@ -214,18 +221,52 @@ impl SqlStore {
         Ok(!tx.fetch(sql, &values).await?.is_empty())
     }
 
-    /// Enqueues a successor. `None`: a later job of the target exists.
+    /// Enqueues a successor, if the job `j` still is as this says. `None`: it is not, or a later job of the target exists.
     pub(super) async fn succeed(
         &self,
         tx: &mut SqlTransaction<'_>,
         id: JobId,
+        still: &str,
         origin: &str,
         delay: Duration,
     ) -> sqlx::Result<Option<JobId>> {
-        let sql = self.0.dialect.render(&format!("{SUCCESSOR}{NEWEST} ON CONFLICT DO NOTHING RETURNING id"));
-        let rows = tx.fetch(sql, &[Value::Int(id.0), Value::Text(origin), Value::Int(ms(delay))]).await?;
-        rows.first().map(|row| row.int(0).map(JobId)).transpose()
+        let sql = format!("{SUCCESSOR}{still} AND {NEWEST} ON CONFLICT DO NOTHING RETURNING id");
+        let values = [Value::Int(id.0), Value::Text(origin), Value::Int(ms(delay))];
+        let rows = tx.fetch(self.0.dialect.render(&sql), &values).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        if delay.is_zero() {
+            self.tell(tx).await?;
+        }
+        row.int(0).map(|id| Some(JobId(id)))
     }
+}
+
+/// What became of a step.
+#[derive(Clone, Copy)]
+enum Done {
+    /// It waits.
+    Nothing,
+    /// Its row is closed, without a successor.
+    Closed,
+    Recovered,
+    /// It no longer held.
+    Overtaken,
+}
+
+fn tally(swept: &mut Swept, step: &Step, done: Done) {
+    let is_ghost = match step {
+        Step::Recover { ghost, .. } | Step::Supersede { ghost, .. } => *ghost,
+        Step::Bury(burial) => burial.ghost,
+        Step::Wait { .. } => false,
+    };
+    match (done, step) {
+        (Done::Nothing, _) => swept.waiting += 1,
+        (Done::Overtaken, _) => swept.overtaken += 1,
+        (Done::Recovered, _) => swept.recovered += 1,
+        (Done::Closed, Step::Bury(burial)) => swept.buried.push(burial.clone()),
+        (Done::Closed, _) => swept.superseded += 1,
+    }
+    swept.ghosts += u32::from(is_ghost && matches!(done, Done::Closed | Done::Recovered));
 }
 
 fn candidate(row: &Row) -> sqlx::Result<Candidate> {

@@ -25,7 +25,16 @@ impl RecoveryStore for SqlStore {
 
 impl JobStore for SqlStore {
     async fn enqueue(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
-        self.enqueue_each(jobs).await
+        Ok(self.enqueue_on_tick(None, jobs).await?.unwrap_or_default())
+    }
+
+    async fn enqueue_every(
+        &self,
+        name: &str,
+        every: Duration,
+        jobs: &[NewJob],
+    ) -> Result<Option<Vec<Enqueued>>, Error> {
+        self.enqueue_on_tick(Some((name, every)), jobs).await
     }
 
     async fn claim(&self, claim: &Claim<'_>) -> Result<Vec<Claimed>, Error> {

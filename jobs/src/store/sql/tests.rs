@@ -15,6 +15,6 @@ async fn enqueueing_alone_waits_for_the_disk() {
     assert_eq!(store.0.db.fetch(pragma(), &[]).await.unwrap()[0].int(0).unwrap(), 1, "NORMAL");
 
     let job = crate::NewJob::raw("mail", "a", "{}").unwrap();
-    store.enqueue_each(&[job]).await.unwrap();
+    store.enqueue_on_tick(None, &[job]).await.unwrap();
     assert_eq!(store.0.db.fetch(pragma(), &[]).await.unwrap()[0].int(0).unwrap(), 1, "NORMAL again");
 }
