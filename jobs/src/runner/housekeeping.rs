@@ -124,18 +124,23 @@ impl<S> Tick<S> {
     }
 }
 
-/// Enqueues the batch, whenever its turn has come and nobody else has taken it.
+/// Enqueues the batch, whenever its turn has come and nobody else has.
 pub(super) async fn enqueue_regularly<S: JobStore>(jobs: Jobs<S>, tick: Tick<S>) {
     let store = jobs.store();
-    // Of our own: the sweep and others have ticks as well.
+    // Of our own: sweeps and others have ticks as well.
     let name = format!("every {}", tick.name);
     loop {
-        if persist("take its turn", || store.tick(&name, tick.interval)).await {
-            let new = batch(&tick).await;
-            let enqueued = persist("enqueue", || store.enqueue(&new)).await;
-            observe::enqueued(&tick.name, enqueued.iter().filter(|job| job.is_new()).count(), enqueued.len());
+        // Before it is known whether it is due: it is enqueued with its tick, so that no batch is lost between the two.
+        let new = batch(&tick).await;
+        match persist("enqueue", || store.enqueue_every(&name, tick.interval, &new)).await {
+            Some(enqueued) => {
+                let fresh = enqueued.iter().filter(|job| job.is_new()).count();
+                observe::enqueued(&tick.name, fresh, enqueued.len());
+                sleep(tick.interval).await;
+            }
+            // Somebody else did, who may not live until the next time.
+            None => sleep((tick.interval / 20).clamp(Duration::from_millis(10), HOUR)).await,
         }
-        sleep((tick.interval / 10).clamp(Duration::from_millis(10), Duration::from_secs(60))).await;
     }
 }
 

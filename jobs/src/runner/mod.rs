@@ -243,8 +243,9 @@ impl<S: JobStore> Runner<S> {
     /// Enqueues a batch every so often: of many runners, one does so each time. The first time at once. The name stands for
     /// the interval in the table.
     ///
-    /// Each job is enqueued as [`Jobs::enqueue_if_absent`] does, so that a batch may name what is active already. A batch
-    /// that cannot be made is tried again, after growing waits, until it is made.
+    /// Each job is enqueued as [`Jobs::enqueue_if_absent`] does, so that a batch may name what is active already. It is made
+    /// more often than it is enqueued, by every runner, so making it must change nothing. One that cannot be made is tried
+    /// again, after growing waits, until it is.
     pub fn every<J, F, Fut, E>(mut self, name: impl Into<String>, interval: Duration, batch: F) -> Self
     where
         J: Job,

@@ -114,6 +114,15 @@ impl JobStore for Flaky {
         self.inner.enqueue(jobs).await
     }
 
+    async fn enqueue_every(
+        &self,
+        name: &str,
+        every: Duration,
+        jobs: &[NewJob],
+    ) -> Result<Option<Vec<Enqueued>>, Error> {
+        self.inner.enqueue_every(name, every, jobs).await
+    }
+
     async fn claim(&self, claim: &Claim<'_>) -> Result<Vec<Claimed>, Error> {
         self.moods.of_claim.pass().await?;
         self.inner.claim(claim).await
