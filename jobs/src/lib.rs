@@ -1,21 +1,4 @@
-//! The second line of defence.
-//!
-//! A retry at the level of HTTP absorbs what lasts seconds. When a provider is down for an hour its attempts are spent,
-//! and the work is lost unless something remembers it. This crate remembers: a job that failed is a row in a table of
-//! yours, and a sweep enqueues its successor, again and again, until the work is done or a limit says that a person must
-//! look.
-//!
-//! - [`Job`]: what is to be done, for which target, and how long it may take.
-//! - [`Jobs`]: where jobs are enqueued; at most one is active for each target, whatever runs concurrently.
-//! - [`Recovery`]: how often and how many times a failed job is repaired.
-//! - [`JobStore`]: the handful of atomic statements on which all of it stands; [`SqlStore`] has them for SQLite and for
-//!   PostgreSQL.
-//!
-//! # What is promised
-//!
-//! A job runs **at least once**, and jobs of different targets in no particular order. Whatever may take effect twice
-//! must be guarded: by the idempotency key of the job's chain, or by [`Job::verify`].
-
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::unwrap_used))]

@@ -142,7 +142,8 @@ impl<S: JobStore> Runner<S> {
     /// fn add<S: JobStore>(runner: Runner<S>) -> Runner<S> {
     ///     runner.on(|_: Endless, _: JobContext| async { Ok::<_, BoxError>(()) })
     /// }
-    /// # fn main() { let _ = add::<redial_jobs::SqlStore>; }
+    /// # type Store = redial_jobs::SqlStore;
+    /// # fn main() { let _: fn(Runner<Store>) -> Runner<Store> = add; }
     /// ```
     pub fn on<J, F, Fut, E>(mut self, handler: F) -> Self
     where
