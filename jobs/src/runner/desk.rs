@@ -1,7 +1,6 @@
 //! One job from its claim to what its row says of it.
 
 use std::{
-    any::Any,
     collections::HashMap,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -11,17 +10,14 @@ use std::{
 
 use http::Extensions;
 use redial::Deadline;
-use tokio::{
-    sync::mpsc,
-    task::JoinHandle,
-    time::{Instant, sleep, sleep_until},
-};
+use tokio::{sync::mpsc, time::Instant};
 
 use super::{
     Limits,
     backoff::persist,
     complete::Done,
     context::JobContext,
+    guard::{End, guard},
     handler::{Handler, Undecodable},
     hold::{Hold, Holds},
     signal::Signal,
@@ -56,27 +52,6 @@ pub(super) struct Run {
     pub(super) hold: Arc<Hold>,
 }
 
-/// How a run ended.
-enum End {
-    Done,
-    /// It was done before: verified, not run.
-    DoneBefore,
-    Failed(Failure),
-    Snoozed(Duration),
-    /// Cancelled by a shutdown.
-    Cancelled,
-    /// Cancelled, since somebody else has the job.
-    Lost,
-    /// Cancelled, but it runs on: it blocks its thread.
-    Hung,
-}
-
-/// How a piece of the caller's code ended.
-enum Ended<T> {
-    With(T),
-    Otherwise(End),
-}
-
 impl<S: JobStore> Desk<S> {
     /// Does this job, and writes how it ended.
     pub(super) async fn work(&self, run: Run) {
@@ -88,6 +63,10 @@ impl<S: JobStore> Desk<S> {
 
     async fn run(&self, run: &Run) -> End {
         let job = &run.job;
+        // It waited here for a slot, and the database was away meanwhile.
+        if run.hold.is_lost() || run.hold.ends_within(self.limits.lease / 8) {
+            return End::Lost;
+        }
         let Some(handler) = self.handlers.get(&job.job_type) else {
             let reason = format!("no handler takes the type `{}`", job.job_type);
             return End::Failed(Failure::new(FailureClass::UnknownType, reason));
@@ -98,16 +77,16 @@ impl<S: JobStore> Desk<S> {
         let mut in_doubt = super::may_have_taken_effect(job);
         if key_is_old || in_doubt {
             match self.verify(run, handler, &cx, deadline).await {
-                Ended::With(Ok(Verified::Done)) => return End::DoneBefore,
-                Ended::With(Ok(Verified::NotDone)) => in_doubt = false,
-                Ended::With(Ok(Verified::Unsupported)) if key_is_old => {
+                Ok(Ok(Verified::Done)) => return End::DoneBefore,
+                Ok(Ok(Verified::NotDone)) => in_doubt = false,
+                Ok(Ok(Verified::Unsupported)) if key_is_old => {
                     let reason = "the provider no longer honours this job's idempotency keys, and its type has no \
                                   `verify`: a repeat could do the work twice";
                     return End::Failed(Failure::new(FailureClass::Business, reason).unknown(true));
                 }
-                Ended::With(Ok(Verified::Unsupported)) => {}
-                Ended::With(Err(error)) => return End::Failed(Ending::of_verify(&*error)),
-                Ended::Otherwise(end) => return end,
+                Ok(Ok(Verified::Unsupported)) => {}
+                Ok(Err(error)) => return End::Failed(Ending::of_verify(&*error)),
+                Err(end) => return end,
             }
         }
         let ended = self.guarded(run, deadline, {
@@ -121,8 +100,8 @@ impl<S: JobStore> Desk<S> {
         });
         let mut doubtful = false;
         let end = match ended.await {
-            Ended::With(Ok(Ok(()))) => End::Done,
-            Ended::With(Ok(Err(error))) => match Ending::of(&*error) {
+            Ok(Ok(Ok(()))) => End::Done,
+            Ok(Ok(Err(error))) => match Ending::of(&*error) {
                 Ending::Failed(failure) => End::Failed(failure),
                 Ending::Doubtful(failure) => {
                     doubtful = true;
@@ -130,8 +109,8 @@ impl<S: JobStore> Desk<S> {
                 }
                 Ending::Snoozed(wait) => self.put_off(job, wait),
             },
-            Ended::With(Err(Undecodable(reason))) => End::Failed(Failure::new(FailureClass::Undecodable, reason)),
-            Ended::Otherwise(end) => end,
+            Ok(Err(Undecodable(reason))) => End::Failed(Failure::new(FailureClass::Undecodable, reason)),
+            Err(end) => end,
         };
         match end {
             End::Failed(failure) => {
@@ -169,19 +148,28 @@ impl<S: JobStore> Desk<S> {
         }
         let deadline = Deadline::after(self.limits.lease / 2);
         match self.verify(run, handler, cx, deadline).await {
-            Ended::With(Ok(Verified::Done)) => End::DoneBefore,
-            Ended::With(Ok(Verified::NotDone | Verified::Unsupported)) => End::Failed(failure),
+            Ok(Ok(Verified::Done)) => End::DoneBefore,
+            Ok(Ok(Verified::NotDone | Verified::Unsupported)) => End::Failed(failure),
             // Whether the work was done is asked again by the successor; the last one has none.
-            Ended::With(Err(error)) if business && !last => {
+            Ok(Err(error)) if business && !last => {
                 let asked = Ending::of_verify(&*error);
                 let reason = format!("{}; {}", failure.reason(), asked.reason());
                 let both = Failure::new(FailureClass::Unverified, reason).attempts(failure.history().to_vec());
                 let both = both.unknown(true);
                 End::Failed(asked.earliest().map_or(both.clone(), |earliest| both.not_before(earliest)))
             }
-            Ended::Otherwise(end @ (End::Cancelled | End::Lost | End::Hung)) => end,
-            Ended::With(Err(_)) | Ended::Otherwise(_) => End::Failed(failure),
+            Err(end @ (End::Cancelled | End::Lost | End::Hung)) => end,
+            Ok(Err(_)) | Err(_) => End::Failed(failure),
         }
+    }
+
+    async fn guarded<T: Send + 'static>(
+        &self,
+        run: &Run,
+        deadline: Deadline,
+        code: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, End> {
+        guard(run, deadline, self.limits.lease, &self.cancel, code).await
     }
 
     async fn verify(
@@ -190,7 +178,7 @@ impl<S: JobStore> Desk<S> {
         handler: &Handler,
         cx: &JobContext,
         deadline: Deadline,
-    ) -> Ended<Result<Verified, BoxError>> {
+    ) -> Result<Result<Verified, BoxError>, End> {
         let (handler, job, cx) = (handler.clone(), run.job.clone(), cx.clone());
         let verifying = async move {
             match handler.verify(&job.payload, cx) {
@@ -199,61 +187,12 @@ impl<S: JobStore> Desk<S> {
             }
         };
         match self.guarded(run, deadline, verifying).await {
-            Ended::With(Ok(verified)) => {
+            Ok(Ok(verified)) => {
                 observe::verified(&run.job, verified.as_ref().ok());
-                Ended::With(verified)
+                Ok(verified)
             }
-            Ended::With(Err(Undecodable(reason))) => {
-                Ended::Otherwise(End::Failed(Failure::new(FailureClass::Undecodable, reason)))
-            }
-            Ended::Otherwise(end) => Ended::Otherwise(end),
-        }
-    }
-
-    /// The caller's code, in a task of its own, until it ends, panics, runs too long, or has lost its lease.
-    async fn guarded<T: Send + 'static>(
-        &self,
-        run: &Run,
-        deadline: Deadline,
-        code: impl Future<Output = T> + Send + 'static,
-    ) -> Ended<T> {
-        let mut task = AbortOnDrop(tokio::spawn(observe::in_span(&run.job, code)));
-        let margin = self.limits.lease / 8;
-        tokio::select! {
-            biased;
-            ended = &mut task.0 => ended_with(ended),
-            () = sleep_until(deadline.instant()) => {
-                // It is ours until the lease ends, which gives it time to end.
-                run.hold.renew_no_more();
-                let reason = "ran longer than its type's `MAX_RUNTIME`, and was cancelled";
-                let failure = Failure::new(FailureClass::Timeout, reason).unknown(true);
-                self.stop(task, run.hold.ended(), End::Failed(failure)).await
-            }
-            () = run.hold.lost(margin) => {
-                // The handler was told, and has a moment to end by itself. What it says is written as always: where the
-                // lease is lost, the store refuses it.
-                tokio::select! {
-                    ended = &mut task.0 => ended_with(ended),
-                    () = sleep(margin) => self.stop(task, std::future::ready(()), End::Lost).await,
-                }
-            }
-            () = self.cancel.raised() => self.stop(task, run.hold.ended(), End::Cancelled).await,
-        }
-    }
-
-    /// Cancels it. Whoever blocks his thread cannot be: then nobody else may have the job while its lease lasts.
-    async fn stop<T>(&self, mut task: AbortOnDrop<T>, patience: impl Future<Output = ()>, end: End) -> Ended<T> {
-        task.0.abort();
-        tokio::select! {
-            biased;
-            ended = &mut task.0 => match ended {
-                Ok(ended) => Ended::With(ended),
-                Err(_) => Ended::Otherwise(end),
-            },
-            () = patience => match end {
-                End::Lost => Ended::Otherwise(End::Lost),
-                _ => Ended::Otherwise(End::Hung),
-            },
+            Ok(Err(Undecodable(reason))) => Err(End::Failed(Failure::new(FailureClass::Undecodable, reason))),
+            Err(end) => Err(end),
         }
     }
 
@@ -303,36 +242,9 @@ impl<S: JobStore> Desk<S> {
     }
 }
 
-fn ended_with<T>(ended: Result<T, tokio::task::JoinError>) -> Ended<T> {
-    match ended {
-        Ok(ended) => Ended::With(ended),
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => {
-                let reason = format!("panicked: {}", redial::redacted(panic_text(&*panic)));
-                Ended::Otherwise(End::Failed(Failure::new(FailureClass::Panic, reason).unknown(true)))
-            }
-            // The runtime is shutting down.
-            Err(_) => Ended::Otherwise(End::Cancelled),
-        },
-    }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
-}
-
 /// Whether the provider may have forgotten the keys of this chain. By our clock and that of the row, whichever is later.
 fn key_is_old(job: &Claimed, valid_for: Option<Duration>) -> bool {
     let Some(valid_for) = valid_for else { return false };
     let now = SystemTime::now().max(job.created_at);
     now.duration_since(job.chain_started).is_ok_and(|age| age > valid_for)
-}
-
-/// A task that ends with what waits for it.
-struct AbortOnDrop<T>(JoinHandle<T>);
-
-impl<T> Drop for AbortOnDrop<T> {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }

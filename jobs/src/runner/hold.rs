@@ -54,6 +54,11 @@ impl Hold {
         *self.lost.borrow()
     }
 
+    /// Whether it ends so soon, unless it is renewed.
+    pub(super) fn ends_within(&self, margin: Duration) -> bool {
+        before(*self.until.borrow(), margin) <= Instant::now()
+    }
+
     /// Ends with the lease itself, however often it is renewed until then.
     pub(super) async fn ended(&self) {
         let mut until = self.until.subscribe();

@@ -4,39 +4,28 @@ mod backoff;
 mod complete;
 mod context;
 mod desk;
+mod guard;
 mod handler;
 mod hold;
 mod housekeeping;
 mod limits;
 mod renew;
+mod run;
 mod signal;
 mod source;
 mod worker;
 
-use std::{
-    collections::HashMap,
-    fmt,
-    future::{Future, poll_fn},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, fmt, future::Future, sync::Arc, time::Duration};
 
-use apalis_core::worker::{builder::WorkerBuilder, context::WorkerContext};
 use http::Extensions;
-use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
-use tower::limit::GlobalConcurrencyLimitLayer;
 
 pub use context::JobContext;
 
 use crate::{BoxError, Claimed, Death, Error, Job, JobStore, Jobs, Kind, Recovery, Retention};
-use desk::{Desk, Hook};
+use desk::Hook;
 use handler::Handler;
-use hold::Holds;
 use housekeeping::Tick;
 use limits::Limits;
-use signal::Signal;
-use source::Source;
-use worker::Worker;
 
 /// Whether an earlier run may have taken effect without saying so: one of its chain (J13), or one of this very job that a
 /// shutdown cancelled: it was claimed more often than it was put off.
@@ -278,67 +267,7 @@ impl<S: JobStore> Runner<S> {
     /// A setting breaks a rule; nothing was run. Neither a job nor the database ends it.
     pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         self.check()?;
-        let (stop, stopping) = Signal::new();
-        let (cancel, cancelled) = Signal::new();
-        let (done, completions) = complete::channel();
-        let Limits { lease, grace, .. } = self.limits;
-        let store = self.jobs.store().clone();
-        let holds = Arc::new(Holds::default());
-        let desk = Arc::new(Desk {
-            store: store.clone(),
-            handlers: self.handlers,
-            recovery: self.recovery,
-            limits: self.limits,
-            shared: Arc::new(self.shared),
-            hooks: self.hooks,
-            holds: holds.clone(),
-            done,
-            stopping,
-            cancel: cancelled,
-        });
-
-        // Dropped, they all end.
-        let mut beside = JoinSet::new();
-        beside.spawn(renew::renew(store.clone(), holds.clone(), lease));
-        let mut completing = JoinSet::new();
-        completing.spawn(complete::complete(store, holds, completions));
-        if self.sweeps {
-            beside.spawn(housekeeping::sweep(desk.clone(), self.refuses_unknown));
-        }
-        if let Some(retention) = self.retention {
-            beside.spawn(housekeeping::prune(desk.store.clone(), retention));
-        }
-        for tick in self.ticks {
-            beside.spawn(housekeeping::enqueue_regularly(self.jobs.clone(), tick));
-        }
-
-        let slots = Arc::new(Semaphore::new(self.concurrency));
-        let context = WorkerContext::new(&self.name);
-        let source = Source::new(desk.clone(), self.kinds, slots.clone());
-        let worker = WorkerBuilder::new(&context)
-            .backend(source)
-            .layer(GlobalConcurrencyLimitLayer::with_semaphore(slots))
-            .build(Worker(desk.clone()));
-        let mut working = Box::pin(worker.run());
-
-        tokio::select! {
-            biased;
-            // Neither its backend nor its service ever fails.
-            ended = &mut working => return ended.map_err(|error| Error::store("keep its worker running", error)),
-            () = shutdown => {}
-        }
-        stop.raise();
-        context.stop().map_err(|error| Error::store("stop its worker", error))?;
-        if timeout(grace, &mut working).await.is_err() {
-            cancel.raise();
-            // What cannot be written by then is left to be found as a ghost.
-            let _ = timeout(lease, &mut working).await;
-        }
-        drop((working, beside));
-        // All senders are gone with the desk: what is done is written, if the database lets it be.
-        drop(desk);
-        let _ = timeout(lease, poll_fn(|cx| completing.poll_join_next(cx))).await;
-        Ok(())
+        run::run(self, shutdown).await
     }
 
     fn check(&self) -> Result<(), Error> {
