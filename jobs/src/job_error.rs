@@ -178,7 +178,8 @@ impl Ending {
                 Some(Kind::Source) | None => {}
             }
             if let Some(call) = link.downcast_ref::<redial::Error>() {
-                let failure = Failure::of(link);
+                // In the words of whoever wrapped it.
+                let failure = Failure::of(error);
                 return match call.stop() {
                     Some(StopReason::Verify) => Ending::Doubtful(failure),
                     _ => Ending::Failed(failure),

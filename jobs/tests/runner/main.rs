@@ -3,6 +3,7 @@
 
 mod ends;
 mod flaky;
+mod handover;
 mod leases;
 mod outages;
 #[path = "../store/place.rs"]
@@ -45,6 +46,9 @@ on_each_store! {
         spent_failures_are_dead_and_told_once, a_payload_that_cannot_be_read_is_dead, an_unknown_type_is_dead_where_asked,
         putting_off_does_not_count, put_off_too_often_is_dead, a_paused_type_waits_in_a_running_worker,
         the_key_is_the_chains, concurrency_is_a_limit, rules_are_named;
+    handover: spent_attempts_are_recoverable, a_lost_answer_is_recorded_through_a_callers_own_error,
+        a_permanent_failure_is_dead, the_servers_not_before_is_the_successors,
+        an_error_without_a_report_says_how_far_it_got;
     verifies: a_lost_answer_is_verified_before_the_repeat, not_done_is_done_now, a_409_after_a_lost_answer_is_success,
         doubt_outlives_a_run_that_could_not_verify, a_business_failure_without_doubt_is_not_verified,
         an_old_key_is_verified_not_repeated, an_old_key_that_nothing_verifies_is_dead, the_last_failure_is_verified, a_call_that_asks_for_a_look_gets_it_at_once;
