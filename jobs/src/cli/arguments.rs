@@ -1,9 +1,9 @@
 //! The arguments.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 
 use super::terminal::Color;
 use crate::{Scope, State};
@@ -68,6 +68,8 @@ pub(super) enum Command {
     Sweep(SweepCommand),
     /// Counts jobs by type and state. Exits with 1 where jobs are DEAD.
     Stats,
+    /// Brings in failures of an older system, so that recovery repairs them. Targets that have a job are left out.
+    Import(Import),
     /// Claims no more jobs of a type or provider.
     Pause(Pause),
     /// Ends a pause.
@@ -125,6 +127,24 @@ pub(super) struct SweepCommand {
     /// Does not try a failing provider out with one job first.
     #[arg(long)]
     pub(super) no_canary: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = r#"Each line is one failure, as a JSON object:
+  {"type":"mail","target":"user 7","payload":{"user":7},"failed_at":"2026-11-30T22:15:00Z"}
+and, by choice, "provider", "class" (exhausted by default; business is brought in as DEAD) and "reason"."#)]
+pub(super) struct Import {
+    /// A file, or - for standard input.
+    pub(super) file: PathBuf,
+    /// Only those that failed at this time or later, such as 2026-11-30T00:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    pub(super) since: Option<Timestamp>,
+    /// Within which time they fall due, evenly.
+    #[arg(long, value_name = "TIME", default_value = "2h", value_parser = time)]
+    pub(super) spread: Duration,
+    /// Only counts them.
+    #[arg(long)]
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, Args)]

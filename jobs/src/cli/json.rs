@@ -32,6 +32,10 @@ pub(super) fn revived(id: JobId, successor: JobId) -> String {
     line(&json!({ "id": id, "successor": successor }))
 }
 
+pub(super) fn imported(count: u64, dry_run: bool) -> String {
+    line(&json!({ "imported": count, "dry_run": dry_run }))
+}
+
 pub(super) fn value(value: &impl Serialize) -> String {
     line(&plain(serde_json::to_value(value).unwrap_or_default()))
 }

@@ -3,14 +3,15 @@
 mod arguments;
 mod connect;
 mod human;
+mod import;
 mod json;
 mod terminal;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, process::ExitCode, time::SystemTime};
 
 use clap::Parser;
 
-use crate::{Error, Filter, JobId, JobStore, Jobs, Recovery, Scope, SqlStore, State, Sweeper};
+use crate::{Error, Filter, ImportOptions, JobId, JobStore, Jobs, Recovery, Scope, SqlStore, State, Sweeper};
 use arguments::{Arguments, Command, Format, SweepCommand};
 use terminal::Terminal;
 
@@ -78,6 +79,16 @@ async fn dispatch(arguments: &Arguments, terminal: &Terminal) -> Result<ExitCode
             }
             // For a check in a script: somebody must look.
             return Ok(ExitCode::from(u8::from(stats.count(State::Dead) > 0)));
+        }
+        Command::Import(asked) => {
+            let since = asked.since.map(SystemTime::from);
+            let options = ImportOptions { since, spread: asked.spread, dry_run: asked.dry_run };
+            let imported = jobs.store().import(&import::read(&asked.file)?, &options).await?;
+            match (json, asked.dry_run) {
+                (true, dry_run) => terminal.out(&json::imported(imported, dry_run)),
+                (false, true) => terminal.out(&format!("{imported} would be imported\n")),
+                (false, false) => terminal.out(&format!("{imported} are imported\n")),
+            }
         }
         Command::Pause(asked) => {
             jobs.store().pause(&asked.scope(), asked.time).await?;

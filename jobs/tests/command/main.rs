@@ -199,6 +199,50 @@ async fn pauses_and_resumes(place: &Place) {
     assert_eq!(said(place, &["resume", "--type", "mail"]), "was not paused: type mail\n");
 }
 
+async fn brings_in_old_failures(place: &Place) {
+    place.enqueue("known").await;
+    let file = std::env::temp_dir().join(format!("{}-old.jsonl", place.name));
+    let old = |target: &str, day: u32, more: &str| {
+        format!(
+            r#"{{"type":"mail","target":"{target}","payload":{{"to":1}},"failed_at":"2026-11-{day:02}T10:00:00Z"{more}}}"#
+        )
+    };
+    let lines = [
+        old("known", 20, ""),
+        old("a", 1, ""),
+        String::new(),
+        old("b", 20, r#","provider":"hub","reason":"503 from https://hub.example/?t=s3cret""#),
+        old("c", 21, r#","class":"business""#),
+    ];
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    let path = file.to_str().unwrap();
+    let since = ["--since", "2026-11-10T00:00:00Z"];
+    assert_eq!(said(place, &[&["import", path, "--dry-run"], &since[..]].concat()), "2 would be imported\n");
+    assert_eq!(lines_of(place), 1);
+    assert_eq!(said(place, &[&["import", path], &since[..]].concat()), "2 are imported\n");
+    assert_eq!(said(place, &[&["import", path], &since[..]].concat()), "0 are imported\n", "twice is once");
+    let rows = crate::lines(place, &["list", "--payload"]);
+    let of = |target: &str| rows.iter().find(|row| row["target"] == target).unwrap();
+    assert_eq!(
+        (&of("b")["state"], &of("b")["origin"], &of("b")["payload"]["to"]),
+        (&"FAILED".into(), &"IMPORTED".into(), &1.into())
+    );
+    assert_eq!(of("b")["error"], "503 from https://hub.example/?…");
+    assert_eq!(of("c")["state"], "DEAD");
+
+    std::fs::write(&file, r#"{"type":"mail"}"#).unwrap();
+    let wrong = ask(place, &["import", path]);
+    assert_eq!(
+        (wrong.status.code(), err(&wrong).as_str()),
+        (Some(2), "error: line 1: missing field `target` at line 1 column 15\n")
+    );
+    std::fs::remove_file(file).unwrap();
+}
+
+fn lines_of(place: &Place) -> usize {
+    lines(place, &["list"]).len()
+}
+
 async fn colours_are_for_terminals(place: &Place) {
     a_day(place).await;
     assert!(said(place, &["list", "--color", "always"]).contains("\u{1b}[31mDEAD\u{1b}[0m"));
@@ -240,6 +284,7 @@ on_each_store!(
     revives_once,
     sweeps_where_told,
     pauses_and_resumes,
+    brings_in_old_failures,
     colours_are_for_terminals
 );
 
