@@ -3,7 +3,8 @@
 //! 10 000 jobs that do nothing, 8 workers, batches of 10 and of 100; on an empty table, on one with 200 000 finished jobs,
 //! and with a backlog of 100 000. SQLite always; PostgreSQL where `REDIAL_TEST_POSTGRES` is the URL of a server.
 //!
-//! `cargo bench -p redial-jobs --all-features --bench throughput`; each figure is the median of five rounds.
+//! `cargo bench -p redial-jobs --all-features --bench throughput`; each figure is the median of five rounds. An argument, such
+//! as `-- sqlite`, asks for one store. What apalis' own storages do with the same work: `compare/`, beside this folder.
 
 use std::{
     path::PathBuf,
@@ -199,11 +200,13 @@ async fn pick_up(name: &str, place: Place, store: SqlStore) {
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let server = std::env::var("REDIAL_TEST_POSTGRES").ok();
+        let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+        let wanted = |store: &str| only.as_deref().is_none_or(|only| only.eq_ignore_ascii_case(store));
+        let server = std::env::var("REDIAL_TEST_POSTGRES").ok().filter(|_| wanted("PostgreSQL"));
         println!("jobs a second, {JOBS} at a time, {WORKERS} workers (batch 1: {} at a time)", JOBS / 5);
         println!("| store      | before             | enqueued |  batch 1 | batch 10 | batch 100 |");
         println!("| ---        | ---                |     ---: |     ---: |     ---: |      ---: |");
-        for (what, before) in Before::ALL {
+        for (what, before) in Before::ALL.into_iter().filter(|_| wanted("SQLite")) {
             let (place, store) = Place::sqlite().await;
             measure("SQLite", what, before, place, store).await;
         }
@@ -213,8 +216,10 @@ fn main() {
                 measure("PostgreSQL", what, before, place, store).await;
             }
         }
-        let (place, store) = Place::sqlite().await;
-        pick_up("SQLite", place, store).await;
+        if wanted("SQLite") {
+            let (place, store) = Place::sqlite().await;
+            pick_up("SQLite", place, store).await;
+        }
         if let Some(url) = &server {
             let (place, store) = Place::postgres(url).await;
             pick_up("PostgreSQL", place, store).await;

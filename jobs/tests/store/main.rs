@@ -43,7 +43,7 @@ on_each_store! {
     claiming: the_longest_due_first, each_job_has_one_worker, a_late_worker_is_refused, a_lease_is_renewed,
         what_is_done_is_done_once, a_released_job_was_never_claimed, putting_off_does_not_count,
         a_paused_type_waits, a_paused_provider_waits_until_its_time, other_types_are_left,
-        the_claim_searches_its_index, a_worker_is_woken;
+        each_search_has_its_index, a_worker_is_woken;
     failing: a_failure_says_when_it_is_due, the_third_failure_is_dead, a_completed_job_starts_the_count_anew,
         ghosts_are_no_failures, a_business_failure_is_dead_at_once, the_servers_wait_is_kept,
         asking_again_is_answered_the_same, a_report_is_handed_over;

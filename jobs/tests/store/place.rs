@@ -129,6 +129,29 @@ impl Place {
         }
     }
 
+    /// So many jobs that have ended, written past the store, and counted by the database.
+    pub async fn finish(&self, count: u32) {
+        let columns = "job_type, target, payload, state, origin, run_at, chain, chain_at, created_at, finished_at";
+        let row =
+            "'mail', 'old ' || n, '{}', 'COMPLETED', 'ENQUEUED', 1, '018f0000-0000-7000-8000-000000000000', 1, 1, 1";
+        match &self.database {
+            Database::Sqlite(pool) => {
+                let sql = format!(
+                    "WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) \
+                     INSERT INTO redial_jobs ({columns}) SELECT {row} FROM s; ANALYZE"
+                );
+                sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(pool).await.unwrap();
+            }
+            Database::Postgres(pool) => {
+                let table = format!("{}.redial_jobs", self.name);
+                let sql = format!(
+                    "INSERT INTO {table} ({columns}) SELECT {row} FROM generate_series(1, {count}) AS s(n); ANALYZE {table}"
+                );
+                sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(pool).await.unwrap();
+            }
+        }
+    }
+
     pub async fn row(&self, id: JobId) -> JobRow {
         self.store.chain(id).await.unwrap().into_iter().find(|row| row.id == id).unwrap()
     }

@@ -151,9 +151,13 @@ impl Dialect {
             "schema" => self.qualified("_schema"),
             "now" => self.now.clone(),
             "max" => self.engine.larger().to_owned(),
-            "held" if self.fenced => "j.id = $1 AND j.token = $2 AND j.state = 'PROCESSING'".to_owned(),
+            "held" if self.fenced => {
+                format!("j.id = $1 AND j.token = $2 AND {}", state_of("PROCESSING"))
+            }
             "held" => "j.id = $1 AND $2 = $2".to_owned(),
-            "leased" if self.fenced => "j.id = l.id AND j.token = l.token AND j.state = 'PROCESSING'".to_owned(),
+            "leased" if self.fenced => {
+                format!("j.id = l.id AND j.token = l.token AND {}", state_of("PROCESSING"))
+            }
             "leased" => "j.id = l.id".to_owned(),
             "leases1" => self.engine.leases(1),
             "leases2" => self.engine.leases(2),
@@ -248,6 +252,17 @@ impl Engine {
         }
     }
 
+    /// What asks for a plan, and in which column it is.
+    #[cfg(feature = "testing")]
+    pub(super) const fn explain(self) -> (&'static str, usize) {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres => ("EXPLAIN", 0),
+        }
+    }
+
     const fn skip_locked(self) -> &'static str {
         match self {
             #[cfg(feature = "sqlite")]
@@ -256,6 +271,12 @@ impl Engine {
             Engine::Postgres => "FOR UPDATE SKIP LOCKED",
         }
     }
+}
+
+/// That `j`, which is searched by its number, is of this state: said so that no partial index answers it. Where few or no
+/// jobs were of the state when the database last counted, it would search all that are now, for each one.
+pub(super) fn state_of(state: &str) -> String {
+    format!("j.state || '' = '{state}'")
 }
 
 /// A name that needs no quotes anywhere, and can break out of none.

@@ -80,8 +80,8 @@ const NEWEST: &str = "NOT EXISTS (
     SELECT 1 FROM {jobs} AS n WHERE n.job_type = j.job_type AND n.target = j.target AND n.id > j.id)";
 
 /// Under which a ghost is still one: its worker has not written, and has not renewed.
-const STILL_A_GHOST: &str = "j.id = $1 AND j.token = $2 AND j.state = 'PROCESSING' AND j.lease_until < {now}";
-const STILL_DUE: &str = "j.id = $1 AND j.token = $2 AND j.state = 'FAILED' AND j.retry_at IS NOT NULL";
+const STILL_A_GHOST: &str = "j.id = $1 AND j.token = $2 AND j.state || '' = 'PROCESSING' AND j.lease_until < {now}";
+const STILL_DUE: &str = "j.id = $1 AND j.token = $2 AND j.state || '' = 'FAILED' AND j.retry_at IS NOT NULL";
 
 /// Whether it did its work before it died, nobody can say.
 const CLOSE_GHOST: &str = "
@@ -177,7 +177,7 @@ impl SqlStore {
                 if !self.close(tx, job, true, None, true).await? {
                     return Ok(Done::Overtaken);
                 }
-                let still = "j.state = 'FAILED'";
+                let still = "j.state || '' = 'FAILED'";
                 match self.succeed(tx, job.id, still, "RECOVERED", *delay).await? {
                     Some(_) => Ok(Done::Recovered),
                     None => Ok(Done::Closed),
@@ -185,7 +185,7 @@ impl SqlStore {
             }
             // In the order in which enqueueing takes the same locks: first the target, then the row.
             Step::Recover { job, ghost: false, delay } => {
-                let still = "j.state = 'FAILED' AND j.retry_at IS NOT NULL";
+                let still = "j.state || '' = 'FAILED' AND j.retry_at IS NOT NULL";
                 if self.succeed(tx, job.id, still, "RECOVERED", *delay).await?.is_none() {
                     return Ok(Done::Overtaken);
                 }

@@ -11,6 +11,7 @@ use super::{
     columns::{self, count, read},
     db::Row,
     enqueue::ms,
+    options::state_of,
 };
 
 /// How many types one statement asks for.
@@ -28,7 +29,7 @@ FROM {leases1} WHERE {leased} RETURNING {out}id, {out}token";
 /// Who asks again, since the first answer was lost, finds its own work done.
 const COMPLETED: &str = "
 SELECT j.id, j.token FROM {jobs} AS j, {leases1}
-WHERE j.id = l.id AND j.token = l.token AND j.state = 'COMPLETED'";
+WHERE j.id = l.id AND j.token = l.token AND j.state || '' = 'COMPLETED'";
 
 /// The token stays as it is: the next claim raises it.
 const RELEASE: &str = "
@@ -99,21 +100,22 @@ impl SqlStore {
         Ok(claimed.into_iter().map(|(_, job)| job).collect())
     }
 
-    /// For tests: how the database would search for jobs to claim.
+    /// For tests: how the database would search for jobs to claim, and for those to complete.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
-    pub async fn explain_claim(&self) -> Result<Vec<String>, Error> {
-        use super::db::Engine;
-        let (explain, column) = match self.0.dialect.engine() {
-            #[cfg(feature = "sqlite")]
-            Engine::Sqlite => ("EXPLAIN QUERY PLAN", 3),
-            #[cfg(feature = "postgres")]
-            Engine::Postgres => ("EXPLAIN", 0),
-        };
-        let mut values = vec![Value::Int(10), Value::Text("worker"), Value::Int(1000)];
-        values.extend([Value::Text("mail"), Value::MaybeText(None), Value::Text("report"), Value::MaybeText(None)]);
-        let rows = self.fetch("explain a claim", &format!("{explain} {}", claim_sql(2)), &values).await?;
-        read("explain a claim", &rows, |row| row.text(column))
+    pub async fn explain(&self) -> Result<[String; 2], Error> {
+        let leases = [Lease { id: JobId(1), token: 1 }, Lease { id: JobId(2), token: 1 }];
+        let mut claim = vec![Value::Int(10), Value::Text("worker"), Value::Int(1000)];
+        claim.extend([Value::Text("mail"), Value::MaybeText(None), Value::Text("report"), Value::MaybeText(None)]);
+        let claim = self.explain_one(&claim_sql(2), &claim).await?;
+        Ok([claim, self.explain_one(COMPLETE, &[Value::Leases(&leases)]).await?])
+    }
+
+    #[cfg(feature = "testing")]
+    async fn explain_one(&self, sql: &str, values: &[Value<'_>]) -> Result<String, Error> {
+        let (explain, column) = self.0.dialect.engine().explain();
+        let rows = self.fetch("explain", &format!("{explain} {sql}"), values).await?;
+        Ok(read("explain", &rows, |row| row.text(column))?.join("\n"))
     }
 
     pub(super) async fn renew_leases(&self, leases: &[Lease], lease: Duration) -> Result<Vec<Lease>, Error> {
@@ -202,9 +204,10 @@ fn claim_sql(kinds: usize) -> String {
 WITH c AS MATERIALIZED (SELECT id FROM ({}) AS k ORDER BY run_at, id LIMIT $1)
 UPDATE {{jobs}} AS j SET state = 'PROCESSING', worker = $2, token = j.token + 1, lease_until = {{now}} + $3,
     started_at = {{now}}
-FROM c WHERE j.id = c.id AND j.state = 'PENDING'
+FROM c WHERE j.id = c.id AND {}
 RETURNING {}",
         each.join(" UNION ALL "),
+        state_of("PENDING"),
         columns::CLAIMED,
     )
 }
