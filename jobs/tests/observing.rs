@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fmt::Debug,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -16,9 +16,10 @@ use redial_jobs::{
 };
 use serde::{Deserialize, Serialize};
 use tracing::{
-    Event, Level, Metadata, Subscriber,
+    Dispatch, Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
     span,
+    subscriber::{DefaultGuard, NoSubscriber},
 };
 
 #[derive(Serialize, Deserialize)]
@@ -69,6 +70,15 @@ struct Listener {
 }
 
 impl Listener {
+    /// Begins to listen on this thread, for as long as the guard lives.
+    fn begin(&self) -> DefaultGuard {
+        // With one subscriber alone, `tracing` asks that of whichever thread meets an event first, and remembers the answer
+        // for all threads. So there is always a second one, which nobody uses.
+        static ANOTHER: OnceLock<Dispatch> = OnceLock::new();
+        ANOTHER.get_or_init(|| Dispatch::new(NoSubscriber::new()));
+        tracing::subscriber::set_default(self.clone())
+    }
+
     fn all(&self) -> Vec<Said> {
         self.said.lock().unwrap().clone()
     }
@@ -122,7 +132,7 @@ async fn run(jobs: &Jobs<SqlStore>, runner: Runner<SqlStore>, state: State, coun
 #[tokio::test]
 async fn one_error_when_a_job_becomes_dead_and_none_before() {
     let listener = Listener::default();
-    let _listening = tracing::subscriber::set_default(listener.clone());
+    let _listening = listener.begin();
     let jobs = Jobs::sqlite(":memory:").await.unwrap();
     jobs.enqueue_if_absent(&Mail { to: "ada".into() }).await.unwrap();
     let runner = Runner::new(jobs.clone())
@@ -145,7 +155,7 @@ async fn one_error_when_a_job_becomes_dead_and_none_before() {
 #[tokio::test]
 async fn a_sweep_that_gives_a_target_up_says_so_once() {
     let listener = Listener::default();
-    let _listening = tracing::subscriber::set_default(listener.clone());
+    let _listening = listener.begin();
     let jobs = Jobs::sqlite(":memory:").await.unwrap();
     jobs.enqueue_if_absent(&Mail { to: "ada".into() }).await.unwrap();
     let kinds = [redial_jobs::Kind::of::<Mail>()];
@@ -163,7 +173,7 @@ async fn a_sweep_that_gives_a_target_up_says_so_once() {
 #[tokio::test]
 async fn success_is_quiet_and_after_recovery_it_is_told() {
     let listener = Listener::default();
-    let _listening = tracing::subscriber::set_default(listener.clone());
+    let _listening = listener.begin();
     let jobs = Jobs::sqlite(":memory:").await.unwrap();
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let job = |to: &str| NewJob::of(&Mail { to: to.into() }).unwrap().trace(trace);

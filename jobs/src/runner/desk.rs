@@ -199,6 +199,7 @@ impl<S: JobStore> Desk<S> {
     async fn write(&self, run: Run, end: End) {
         let Run { job, hold } = run;
         let lease = hold.lease;
+        hold.closes();
         match end {
             End::Done | End::DoneBefore => {
                 if matches!(end, End::DoneBefore) {

@@ -26,6 +26,7 @@ pub(super) struct Hold {
     /// Whether somebody else has it, or may have by now.
     lost: watch::Sender<bool>,
     renewed: AtomicBool,
+    closing: AtomicBool,
 }
 
 impl Hold {
@@ -76,6 +77,12 @@ impl Hold {
         self.renewed.store(false, Ordering::Relaxed);
     }
 
+    /// How its run ended is being written. Until it is, the lease is renewed; once it is, a renewal that is on its way is
+    /// refused, and that is no loss.
+    pub(super) fn closes(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+
     fn refused(&self) {
         self.lost.send_replace(true);
     }
@@ -97,6 +104,7 @@ impl Holds {
             until: watch::Sender::new(sent + time),
             lost: watch::Sender::new(false),
             renewed: AtomicBool::new(true),
+            closing: AtomicBool::new(false),
         });
         self.entries().insert(lease.id, hold.clone());
         hold
@@ -128,7 +136,7 @@ impl Holds {
             };
             if granted.get(&lease.id) == Some(&lease.token) {
                 hold.until.send_replace(sent + time);
-            } else {
+            } else if !hold.closing.load(Ordering::Relaxed) {
                 hold.refused();
                 lost.push(*lease);
             }
@@ -175,6 +183,17 @@ mod tests {
         silent.lost(Duration::from_secs(4)).await;
         assert_eq!(start.elapsed().as_secs(), 26);
         assert!(silent.is_lost() && holds.renewable().is_empty());
+    }
+
+    #[test]
+    fn a_renewal_that_crosses_the_last_write_is_no_loss() {
+        let holds = Holds::default();
+        let now = Instant::now();
+        let hold = holds.take(lease(1, 1), now, LEASE);
+        hold.closes();
+        assert_eq!(holds.renewable(), [lease(1, 1)], "until it is written");
+        assert!(holds.renewed(&[lease(1, 1)], &[], now, LEASE).is_empty());
+        assert!(!hold.is_lost());
     }
 
     #[test]

@@ -40,6 +40,8 @@ fn may_have_taken_effect(job: &Claimed) -> bool {
 /// job's row says how it ended: COMPLETED, FAILED (recovery enqueues a successor), or DEAD, which is one ERROR and the
 /// hooks of [`on_dead`](Self::on_dead).
 ///
+/// A look by [`Job::verify`] before the work shares that time.
+///
 /// A database that is away does not end it: it waits, with jitter, up to five seconds between two tries.
 ///
 /// ```no_run
