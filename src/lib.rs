@@ -57,6 +57,8 @@ pub use retry::{
     AnswerBody, AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,
     attempt_number, detach,
 };
+#[doc(hidden)] // for `redial-jobs`
+pub use redact::redacted;
 pub use scope::{Scoped, independent};
 pub use timeout::TimeoutLayer;
 

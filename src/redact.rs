@@ -38,6 +38,12 @@ impl fmt::Display for Redacted<'_> {
     }
 }
 
+/// A foreign text as this crate would show it: one line, at most 300 characters, without the secrets of its URLs. For
+/// `redial-jobs`, which stores such texts.
+pub fn redacted(text: &str) -> String {
+    Redacted(text).to_string()
+}
+
 /// What stands before userinfo, and what follows it.
 fn without_userinfo(word: &str) -> (&str, &str) {
     let Some(at) = word.rfind('@') else { return ("", word) };
