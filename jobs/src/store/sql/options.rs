@@ -77,7 +77,7 @@ impl SqlOptions {
 /// | `{leases1}` `{leases2}` | a table `l` of leases: the first, or the second, value |
 /// | `{leased}` | that a lease of `l` is held, of the table `j` |
 /// | `{out}` | what stands before a column of `j` that an UPDATE returns |
-/// | `{by_ready}` `{by_lease}` `{by_dead}` | by which index is searched |
+/// | `{by_ready}` `{by_lease}` `{by_due}` `{by_dead}` | by which index is searched |
 /// | `{skip_locked}` | that rows that others hold are passed by |
 #[derive(Debug)]
 pub(super) struct Dialect {
