@@ -167,6 +167,11 @@ impl Error {
         error
     }
 
+    #[cfg(feature = "grpc")]
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(self.0.kind, Kind::Answered(_))
+    }
+
     pub(crate) fn total(total: Duration) -> Self {
         Self::of(Kind::Total(total), None)
     }

@@ -141,9 +141,20 @@ impl OutboundHints {
         self.block
     }
 
-    /// A path of its own: neither an attempt of a block nor bound to be sent once. The deadline still holds.
+    /// A path of its own: neither an attempt of a block nor bound to be sent once. The deadline still holds, and so does the
+    /// end of the block's attempt: what is cut off there must not be waiting for a server's word.
     pub(crate) fn independent(self) -> Self {
-        OutboundHints { once: false, block: None, ..self }
+        let own = OutboundHints { once: false, block: None, ..self };
+        self.block.map_or(own, |block| own.with_deadline(Deadline::at(block.ends)))
+    }
+
+    /// What a server within this process begins with: no attempt of a block any more, and all else still holds.
+    pub(crate) fn new_path(self) -> Self {
+        OutboundHints { once: self.once, ..self.independent() }
+    }
+
+    pub(crate) const fn asks_once(&self) -> bool {
+        self.once
     }
 
     /// Makes this current until the guard is dropped.

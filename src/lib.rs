@@ -13,6 +13,8 @@ pub mod contract;
 mod deadline;
 mod error;
 pub mod fault;
+#[cfg(all(any(doc, doctest), feature = "reqwest-middleware", feature = "tower-retry"))]
+pub mod guide;
 mod hints;
 pub mod layers;
 #[cfg(feature = "metrics")]

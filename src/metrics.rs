@@ -19,8 +19,8 @@
 //! | --- | --- |
 //! | `provider`, `operation` | as the policy was given them, so as many as there are policies |
 //! | `outcome` | `success`, `transient`, `permanent`, `verify`; of attempts also `unclassified`, of calls also `cancelled` |
-//! | `error_type` | a registered status, such as `503`, one that is not by its class, such as `5xx`, or a [`FaultKind`](crate::FaultKind); empty for a success |
-//! | `stop` | the names of [`StopReason`](crate::StopReason); `stacked` counts every request that a second layer passed on |
+//! | `error_type` | a registered status, such as `503`, one that is not by its class, such as `5xx`, a code of gRPC by name, such as `UNAVAILABLE`, or a [`FaultKind`](crate::FaultKind); empty for a success |
+//! | `stop` | the names of [`StopReason`](crate::StopReason); `stacked` counts every request that a second layer passed on, and every call within a block of code, which is none of its own otherwise |
 //! | `by` | whose wait it was: `policy`, `server` or `hold` |
 //!
 //! The conventions are Prometheus's: `_total` for counters, base units in the name. OpenTelemetry's `error.type` is

@@ -195,6 +195,13 @@ pub(crate) fn stacked(first: bool, plan: impl FnOnce() -> Plan) {
     );
 }
 
+/// A call that a block around it repeats (D34) is sent once, as it is meant. No event: the block has its own.
+#[cfg_attr(not(feature = "metrics"), expect(unused_variables))]
+pub(crate) fn part_of_a_block(plan: &Plan) {
+    #[cfg(feature = "metrics")]
+    meter::stopped(&plan.operation, StopReason::Stacked);
+}
+
 /// A download broke, and the rest of it will be asked for.
 pub(crate) fn resuming(uri: &Uri, resume: u32, first: u64, fault: Fault, wait: Duration) {
     event!(

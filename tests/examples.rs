@@ -180,6 +180,8 @@ const EXAMPLES: &[Example] = &[
             "the same, once_when_caller_retries                              3      5",
         ],
     ),
+    // The page of the features' weight is what the tree says.
+    ("weigh", &["--check"], &["| none: the core | …", "| `cli` | …"]),
 ];
 
 #[test]

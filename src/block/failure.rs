@@ -7,10 +7,10 @@ use http::{HeaderMap, Response, StatusCode};
 
 use crate::{
     BoxError, Error, Policy,
-    fault::{Fault, Links, peek},
-    policy::{Class, Hint, Outcome, Verdict},
+    fault::{Fault, Link, Links, peek},
+    policy::{Class, Hint, Outcome, StopReason, Verdict},
     redact::Redacted,
-    retry::{AttemptOutcome, course::Course},
+    retry::{AttemptOutcome, CallReport, course::Course},
 };
 
 /// How an attempt of a block ([`redial::retry`](fn@crate::retry)) failed, and what it says about being repeated.
@@ -37,6 +37,8 @@ struct Answer {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
+    /// Another call ended with it, whose repeats were made.
+    of_another_call: bool,
 }
 
 impl fmt::Debug for Answer {
@@ -70,10 +72,14 @@ impl Failure {
     /// This answer, judged by the policy with all that its headers say, `Retry-After` among it.
     ///
     /// Also where the policy calls it "rejected before processing": that is said of one request, and a block may have done
-    /// more before it, so evidence is needed all the same.
+    /// more before it, so evidence is needed all the same. The last answer of a call that has repeated by itself
+    /// ([`independent`](crate::independent), or made in a task of its own) is final.
     pub fn answer<B>(response: &Response<B>) -> Self {
         let (status, headers) = (response.status(), response.headers().clone());
-        Self::new(Answered(status), Says::Answer(Box::new(Answer { status, headers, body: Bytes::new() })))
+        let stop = response.extensions().get().and_then(CallReport::stop);
+        let of_another_call = stop.is_some_and(|stop| stop != StopReason::Stacked);
+        let answer = Answer { status, headers, body: Bytes::new(), of_another_call };
+        Self::new(Answered(status), Says::Answer(Box::new(answer)))
     }
 
     /// The answer; or, from status 400 on, the failure that it is ([`answer`](Self::answer)).
@@ -92,8 +98,10 @@ impl Failure {
     /// [`PEEK`](crate::policy::PEEK) bytes are kept.
     pub fn with_body(mut self, body: impl Into<Bytes>) -> Self {
         if let Says::Answer(answer) = &mut self.says {
-            answer.body = body.into();
-            answer.body.truncate(crate::policy::PEEK);
+            let body = body.into();
+            // A copy of the beginning, so that the rest is not kept alive with it.
+            let beginning = body.get(..crate::policy::PEEK).map(Bytes::copy_from_slice);
+            answer.body = beginning.unwrap_or(body);
         }
         self
     }
@@ -108,7 +116,9 @@ impl Failure {
     fn says(&self) -> &Says {
         match &self.says {
             Says::Nothing => {
-                let carried = Links::of(&*self.source).find_map(peek::<Carried>);
+                // What lies beneath the end of another call was said to that one, and heeded there.
+                let of_this_call = |link: &Link<'_>| !peek::<Error>(*link).is_some_and(Error::is_of_another_call);
+                let carried = Links::of(&*self.source).take_while(of_this_call).find_map(peek::<Carried>);
                 carried.map_or(&Says::Nothing, |carried| carried.0.says())
             }
             says => says,
@@ -125,6 +135,10 @@ impl Failure {
     }
 
     pub(super) fn outcome(&self, fault: Option<Fault>) -> AttemptOutcome {
+        #[cfg(feature = "grpc")]
+        if let (Says::Nothing, Some(headers)) = (self.says(), super::grpc::head_of(&*self.source)) {
+            return AttemptOutcome::Grpc(crate::GrpcCode::said(&headers).unwrap_or(crate::GrpcCode::Unknown));
+        }
         match (self.says(), fault) {
             (Says::Answer(answer), _) => AttemptOutcome::Status(answer.status),
             (_, fault) => AttemptOutcome::Fault(fault.map_or(crate::FaultKind::Unclassified, |fault| fault.kind())),
@@ -140,6 +154,7 @@ impl Failure {
         match self.says() {
             Says::Permanent => Verdict::permanent(),
             Says::Transient(hint) => Verdict::transient().with_hint(*hint),
+            Says::Answer(answer) if answer.of_another_call => Verdict::permanent(),
             Says::Answer(answer) => {
                 let outcome = || Outcome::answer(answer.status, &answer.headers);
                 let mut verdict = course.judge(policy, outcome());
@@ -149,8 +164,16 @@ impl Failure {
                 // Whatever the policy thinks of such an answer: the block calls it a failure.
                 if verdict.class() == Class::Success { Verdict::permanent() } else { verdict }
             }
-            Says::Nothing if is_end_of_another_call(&*self.source) => Verdict::permanent(),
             Says::Nothing => {
+                if let Some(end) = end_of_another_call(&*self.source) {
+                    // Its repeats were made; until when the server asked to be left alone is still worth knowing.
+                    let left = end.retry_at().and_then(|at| at.duration_since(course.plan.operation.clock.now()).ok());
+                    return Verdict::permanent().with_hint(left.map(Hint::wait).unwrap_or_default());
+                }
+                #[cfg(feature = "grpc")]
+                if let Some(headers) = super::grpc::head_of(&*self.source) {
+                    return course.judge(policy, Outcome::answer(StatusCode::OK, &headers).over_grpc());
+                }
                 let fault = fault.unwrap_or_else(|| Fault::read(&*self.source).unproved());
                 let verdict = course.judge(policy, Outcome::failed_as(&*self.source, fault));
                 if verdict.class() == Class::Success { Verdict::unclassified() } else { verdict }
@@ -168,8 +191,8 @@ impl Failure {
     }
 }
 
-fn is_end_of_another_call(error: &(dyn StdError + 'static)) -> bool {
-    Links::of(error).filter_map(peek::<Error>).any(Error::is_of_another_call)
+fn end_of_another_call<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a Error> {
+    Links::of(error).filter_map(peek::<Error>).find(|error| error.is_of_another_call())
 }
 
 impl<E: Into<BoxError>> From<E> for Failure {

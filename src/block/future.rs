@@ -14,7 +14,7 @@ use crate::{
     Deadline, Error, Plan, StandardPolicy,
     error::AttemptTimedOut,
     fault::Fault,
-    hints::{self, InBlock, OutboundHints, Restore},
+    hints::{InBlock, OutboundHints, Restore},
     observe::{self, Phase},
     policy::{Class, Verdict},
     retry::{
@@ -45,7 +45,7 @@ pin_project! {
     impl<F, Fut> PinnedDrop for RetryBlockFuture<F, Fut> {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            if let Some(phase) = this.state.as_ref().get_ref().phase() {
+            if let Some(phase) = this.state.as_ref().get_ref().phase().filter(|_| !this.course.is_part()) {
                 observe::cancelled(this.course.about(), this.course.attempt, phase);
             }
         }
@@ -59,8 +59,6 @@ pin_project! {
         New,
         Attempt { #[pin] future: Fut },
         Wait { resume: Instant },
-        // Part of another block: run once, with nothing of the policy applied.
-        Part { #[pin] future: Fut },
         Done,
     }
 }
@@ -71,7 +69,7 @@ impl<Fut> State<Fut> {
         match self {
             State::Attempt { .. } => Some(Phase::InFlight),
             State::Wait { .. } => Some(Phase::Waiting),
-            State::New | State::Part { .. } | State::Done => None,
+            State::New | State::Done => None,
         }
     }
 }
@@ -122,26 +120,16 @@ where
         loop {
             let output = match this.state.as_mut().project() {
                 StateProj::New => {
-                    let hints = OutboundHints::current();
-                    if let Some(InBlock { attempt: number, ends }) = hints.block() {
-                        // One path (D34): the outer block repeats this one.
-                        hints::notice_stacked();
-                        let attempt = Attempt { number, ends: Deadline::at(ends), earlier_unknown: number > 1 };
-                        let future = (this.block)(attempt);
-                        this.state.set(State::Part { future });
-                        continue;
-                    }
-                    course.heed_caller(&hints);
+                    course.heed_caller(&OutboundHints::current());
                     if course.may_not_start() {
                         this.state.set(State::Wait { resume: Instant::now() });
                         continue;
                     }
-                    course.attempt = 1;
-                    let future = begin(course, this.block);
+                    course.begin_first();
+                    let future = begin(course, this.block, this.stacked);
                     this.state.set(State::Attempt { future });
                     continue;
                 }
-                StateProj::Part { future } => part(ready!(future.poll(cx))),
                 StateProj::Attempt { future } => {
                     let polled = {
                         let scope = enter(course);
@@ -149,6 +137,11 @@ where
                         *this.stacked |= scope.found_stacked();
                         polled
                     };
+                    if course.is_part() {
+                        let output = part(course, ready!(polled));
+                        this.state.set(State::Done);
+                        return Poll::Ready(output);
+                    }
                     match settle(course, this.policy, *this.stacked, this.report, ready!(polled)) {
                         End::Return(output) => output,
                         End::Wait { resume } => {
@@ -168,7 +161,7 @@ where
                         }
                         Ok(None) => match course.begin_in_time() {
                             Ok(()) => {
-                                let future = begin(course, this.block);
+                                let future = begin(course, this.block, this.stacked);
                                 this.state.set(State::Attempt { future });
                                 continue;
                             }
@@ -186,24 +179,30 @@ where
     }
 }
 
-/// Within the guard, calls are attempts of this block (D34).
+/// Within the guard, calls are attempts of this block, or of the one that it is part of (D34).
 fn enter(course: &mut Course) -> Restore {
-    let block = InBlock { attempt: course.attempt, ends: course.attempt_ends() };
-    OutboundHints::current().in_block(block).enter_block()
+    let block = InBlock { attempt: course.attempt, ends: course.attempt_is_over_by() };
+    let hints = OutboundHints::current().in_block(block);
+    // What is noticed within a part is the outer block's.
+    if course.is_part() { hints.enter() } else { hints.enter_block() }
 }
 
-fn begin<F: FnMut(Attempt) -> Fut, Fut>(course: &mut Course, block: &mut F) -> Fut {
+fn begin<F: FnMut(Attempt) -> Fut, Fut>(course: &mut Course, block: &mut F, stacked: &mut bool) -> Fut {
     let attempt = Attempt {
         number: course.attempt,
-        ends: Deadline::at(course.attempt_ends()),
-        earlier_unknown: course.earlier_unknown(),
+        ends: Deadline::at(course.attempt_is_over_by()),
+        earlier_unknown: course.earlier_unknown() || course.is_part() && course.attempt > 1,
     };
-    let _scope = enter(course);
-    block(attempt)
+    let scope = enter(course);
+    let future = block(attempt);
+    // A call may be made before it is polled.
+    *stacked |= scope.found_stacked();
+    future
 }
 
 /// What the outer block gets of one that was part of it.
-fn part<T>(result: Result<T, Failure>) -> Result<T, Error> {
+fn part<T>(course: &Course, result: Result<Result<T, Failure>, Expired>) -> Result<T, Error> {
+    let result = result.unwrap_or_else(|Expired| Err(AttemptTimedOut(course.plan.timeouts().attempt).into()));
     result.map_err(|failure| {
         let fault = failure.fault();
         Error::block(failure.carried(), fault).sent_once(CallReport::of_stacked())
@@ -239,7 +238,15 @@ fn settle<T>(
     let verdict = failure.judge(course, policy, fault);
     let outcome = failure.outcome(fault);
     observe::attempted(&course.plan, outcome, &verdict);
-    let failed = Failed { verdict: &verdict, outcome, fault, timed_out, upgrade: false };
+    let failed = Failed {
+        verdict: &verdict,
+        outcome,
+        fault,
+        timed_out,
+        upgrade: false,
+        of_one_request: false,
+        of_another_host: false,
+    };
     // A block can always be run again from its start.
     match course.failed(failed, || true) {
         Next::Again { resume, .. } => End::Wait { resume },

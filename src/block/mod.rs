@@ -3,6 +3,8 @@
 mod attempt;
 mod failure;
 mod future;
+#[cfg(feature = "grpc")]
+mod grpc;
 
 use std::{
     fmt,
@@ -75,8 +77,19 @@ use crate::{Deadline, Plan, RequestOptions, StandardPolicy};
 ///
 /// The calls that are made inside through a [`RetryLayer`](crate::RetryLayer), or by another `retry`, are attempts of this
 /// block: they do not repeat by themselves ([`StopReason::Stacked`](crate::StopReason::Stacked)), so that three attempts
-/// stay three, and nothing of their layers' policies applies but a [`Deadline`] in the request. What a call is told ("retry after") the block heeds if it is handed on: as an error by `?`, as an answer by
-/// [`Failure::check`]. [`redial::independent`](crate::independent) excepts a call.
+/// stay three.
+///
+/// | of a call's own policy and request | within a block |
+/// | --- | --- |
+/// | timeouts, a [`Deadline`](crate::Deadline), [`OutboundHints`](crate::OutboundHints), what its [`RequestOptions`](crate::RequestOptions) tighten | hold, beside the block's own |
+/// | the hold (S17) | is heeded, and set for others: nothing is sent earlier than the provider said |
+/// | attempts, waits, budget, evidence | are the block's |
+/// | events and metrics of calls and attempts | are the block's |
+/// | an [`IdempotencyKeyLayer`](crate::layers) | gives no key: make one before the block |
+///
+/// What a call is told ("retry after") the block heeds if it is handed on: as an error by `?`, as an answer by
+/// [`Failure::check`]. The end of a call that did repeat by itself is final: its repeats were made.
+/// [`redial::independent`](crate::independent) excepts a call.
 ///
 /// A layer knows this in the task that runs the block. It is not known across `tokio::spawn`, nor above a
 /// `buffer` whose worker calls the layer: those repeat by themselves, unless

@@ -6,7 +6,7 @@ use super::{End, arguments::Explain, input, terminal::Terminal};
 use crate::{
     Class, Evidence, Reach, StopReason,
     contract::{
-        Contract, Groups, Loaded,
+        Loaded,
         ask::{Asked, Supposed, When, ask, is_grpc, proves_unsent},
         duration::shown,
         place::{Level, Place},
@@ -16,32 +16,24 @@ use crate::{
 };
 
 pub(super) fn run(command: &Explain, terminal: &Terminal) -> End {
-    match explained(command) {
+    let explained = input::loaded(&command.contract, terminal)
+        .and_then(|loaded| explained(command, &loaded).map_err(|message| input::unreadable(&message, terminal)));
+    match explained {
         Ok(text) => {
             terminal.out(&text);
             End::Kept
         }
-        Err((text, end)) => {
-            terminal.err(&text);
-            end
-        }
+        Err(end) => end,
     }
 }
 
-fn explained(command: &Explain) -> Result<String, (String, End)> {
-    let unreadable = |message: String| (format!("redial: {message}\n"), End::Unreadable);
-    let builder = input::add(Contract::builder(), &command.file).map_err(unreadable)?;
-    let builder = match &command.env {
-        Some(env) => builder.env(env),
-        None => builder,
-    };
-    let loaded = builder.load_with(Groups::default()).map_err(|error| (format!("{error}\n"), End::of(&error)))?;
+fn explained(command: &Explain, loaded: &Loaded) -> Result<String, String> {
     let mut request = Request::new(());
     *request.method_mut() = command.method.clone();
     *request.uri_mut() = command.url.clone();
     request.headers_mut().extend(command.headers.iter().map(|(name, value)| (Some(name.clone()), value.clone())));
     if command.url.host().is_none() {
-        return Err(unreadable("the URL has no host: write it whole, as https://api.example.com/orders".to_owned()));
+        return Err("the URL has no host: write it whole, as https://api.example.com/orders".to_owned());
     }
     let supposed = match (command.status, command.fault) {
         (Some(status), _) => {
@@ -50,12 +42,12 @@ fn explained(command: &Explain) -> Result<String, (String, End)> {
             Supposed::Answer { status, headers, body: command.answer_body.clone().unwrap_or_default().into_bytes() }
         }
         (None, Some(kind)) => Supposed::Fault { kind, unsent: command.unsent || proves_unsent(kind) },
-        (None, None) => return Err(unreadable("say how the attempt ended: --status or --fault".to_owned())),
+        (None, None) => return Err("say how the attempt ended: --status or --fault".to_owned()),
     };
     let when = When { attempt: command.attempt, after_unknown: command.after_unknown, elapsed: command.elapsed };
     let asked = ask(loaded.routes(), &request, &supposed, when);
     Ok(Story {
-        loaded: &loaded,
+        loaded,
         command,
         supposed: &supposed,
         asked: &asked,

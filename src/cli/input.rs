@@ -1,9 +1,13 @@
 //! From the paths of the command line to the texts of a contract.
 
-use std::io::Read;
+use std::{fs::File, io::Read, path::Path};
 
-use super::arguments::Input;
-use crate::contract::{Contract, ContractBuilder};
+use super::{
+    End,
+    arguments::{Input, Whole},
+    terminal::Terminal,
+};
+use crate::contract::{Contract, ContractBuilder, Groups, Loaded};
 
 /// What is read from standard input, at the most: what is longer is refused as any file is.
 const LARGEST: u64 = 8 * 1024 * 1024;
@@ -18,6 +22,36 @@ pub(super) fn builder(input: &Input) -> Result<ContractBuilder, String> {
         Some(env) => builder.env(env),
         None => builder,
     })
+}
+
+/// The contract of one path. What stands in its way has been said.
+pub(super) fn loaded(whole: &Whole, terminal: &Terminal) -> Result<Loaded, End> {
+    let builder = add(Contract::builder(), &whole.file).map_err(|message| unreadable(&message, terminal))?;
+    let builder = match &whole.env {
+        Some(env) => builder.env(env),
+        None => builder,
+    };
+    builder.load_with(Groups::default()).map_err(|error| {
+        terminal.err(&format!("{error}\n"));
+        End::of(&error)
+    })
+}
+
+/// Says why nothing can be read.
+pub(super) fn unreadable(message: &str, terminal: &Terminal) -> End {
+    terminal.err(&format!("redial: {message}\n"));
+    End::Unreadable
+}
+
+/// A file that is no contract, of so many bytes at the most.
+pub(super) fn text(path: &Path, most: u64) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes));
+    read.map_err(|error| format!("`{}` cannot be read: {error}", path.display()))?;
+    if bytes.len() as u64 > most {
+        return Err(format!("`{}` is too large: more than {most} bytes", path.display()));
+    }
+    String::from_utf8(bytes).map_err(|_| format!("`{}` is not UTF-8", path.display()))
 }
 
 /// One more file, folder, pattern or `-`.

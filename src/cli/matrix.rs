@@ -6,12 +6,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, head
 
 use super::{
     End,
-    arguments::{Matrix, MatrixFormat},
+    arguments::{Matrix, Shape},
     input,
     terminal::Terminal,
 };
 use crate::{
-    Class, FaultKind, GrpcCode, StandardPolicy, StopReason,
+    Class, FaultKind, GrpcCode, Policy, StopReason,
     contract::{
         Groups, Loaded,
         ask::{Supposed, When, ask, proves_unsent},
@@ -25,7 +25,7 @@ use crate::{
 const STATUSES: [u16; 7] = [408, 429, 500, 502, 503, 504, 404];
 
 /// What becomes of one outcome of one operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cell {
     Repeated,
     /// Only with a key or another evidence that this request does not have.
@@ -49,14 +49,14 @@ impl Cell {
 
 /// A column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
+pub(super) enum Column {
     Status(StatusCode),
     Fault(FaultKind),
     Code(GrpcCode),
 }
 
 impl Column {
-    fn name(self) -> String {
+    pub(super) fn name(self) -> String {
         match self {
             Column::Status(status) => status.as_u16().to_string(),
             Column::Fault(kind) => kind.to_string(),
@@ -82,11 +82,11 @@ pub(super) fn run(command: &Matrix, terminal: &Terminal) -> End {
     };
     match loaded {
         Ok(loaded) => {
-            let columns = columns(&loaded);
+            let columns = columns(&[&loaded]);
             let rows = rows(&loaded, &columns);
             terminal.out(&match command.format {
-                MatrixFormat::Human => table(&columns, &rows, &loaded),
-                MatrixFormat::Json => json(&columns, &rows),
+                Shape::Human => table(&columns, &rows, &loaded),
+                Shape::Json => json(&columns, &rows),
             });
             End::Kept
         }
@@ -97,10 +97,15 @@ pub(super) fn run(command: &Matrix, terminal: &Terminal) -> End {
     }
 }
 
-/// The statuses that the contract or the usual set names, every fault, and the codes of gRPC that the contract names.
-fn columns(loaded: &Loaded) -> Vec<Column> {
+fn operations<'a>(contracts: &[&'a Loaded]) -> impl Iterator<Item = &'a Operation> + Clone {
+    let providers: Vec<_> = contracts.iter().flat_map(|loaded| &loaded.resolved.providers).collect();
+    providers.into_iter().flat_map(|provider| &provider.operations)
+}
+
+/// The statuses that the contracts or the usual set name, every fault, and the codes of gRPC that the contracts name.
+pub(super) fn columns(contracts: &[&Loaded]) -> Vec<Column> {
     let mut statuses: BTreeSet<u16> = STATUSES.into();
-    for operation in loaded.resolved.providers.iter().flat_map(|provider| &provider.operations) {
+    for operation in operations(contracts) {
         let settings = &operation.settings;
         let lists = [settings.transient.as_ref(), settings.business.as_ref()].into_iter().flatten();
         let listed = lists.flat_map(|list| list.status.iter()).flat_map(|list| &list.value);
@@ -111,14 +116,14 @@ fn columns(loaded: &Loaded) -> Vec<Column> {
     }
     let statuses = statuses.into_iter().filter_map(|status| StatusCode::from_u16(status).ok()).map(Column::Status);
     let faults = FaultKind::ALL.into_iter().filter(|kind| *kind != FaultKind::Unclassified).map(Column::Fault);
-    statuses.chain(faults).chain(codes(loaded).into_iter().map(Column::Code)).collect()
+    statuses.chain(faults).chain(codes(contracts).into_iter().map(Column::Code)).collect()
 }
 
-/// The codes of gRPC that the contract names; without one, it is about none.
-fn codes(loaded: &Loaded) -> Vec<GrpcCode> {
-    let operations = loaded.resolved.providers.iter().flat_map(|provider| &provider.operations);
-    let lists =
-        operations.flat_map(|operation| [&operation.settings.transient, &operation.settings.business]).flatten();
+/// The codes of gRPC that the contracts name; without one, they are about none.
+fn codes(contracts: &[&Loaded]) -> Vec<GrpcCode> {
+    let lists = operations(contracts)
+        .flat_map(|operation| [&operation.settings.transient, &operation.settings.business])
+        .flatten();
     let named = lists.flat_map(|list| list.grpc.iter()).flat_map(|list| &list.value);
     let named: Vec<GrpcCode> = named.map(|code| code.name().code()).collect();
     GrpcCode::ALL.into_iter().filter(|code| named.contains(code)).collect()
@@ -130,7 +135,17 @@ fn rows(loaded: &Loaded, columns: &[Column]) -> Vec<Row> {
         for (number, operation) in provider.operations.iter().enumerate() {
             let Some(policy) = loaded.policy(at, number) else { continue };
             for method in methods(operation) {
-                let cells = columns.iter().map(|column| cell(policy, operation, &method, *column)).collect();
+                let mut request = Request::new(());
+                *request.method_mut() = method.clone();
+                let cells = columns.iter().map(|column| {
+                    let status = match column {
+                        Column::Status(status) => Some(*status),
+                        Column::Fault(_) | Column::Code(_) => None,
+                    };
+                    let speaks = |status| conditional(operation).any(|(rule, _)| speaks_of(rule, status));
+                    (cell(policy, &request, *column), status.is_some_and(speaks))
+                });
+                let cells = cells.collect();
                 let operation = format!("{} {}", provider.name.value, operation.name.value);
                 rows.push(Row { operation, method, cells });
             }
@@ -140,7 +155,7 @@ fn rows(loaded: &Loaded, columns: &[Column]) -> Vec<Row> {
 }
 
 /// The operation's own methods; where it has any, one that is idempotent and one that is not.
-fn methods(operation: &Operation) -> Vec<Method> {
+pub(super) fn methods(operation: &Operation) -> Vec<Method> {
     let mut methods: Vec<Method> = Vec::new();
     for method in operation.matches.iter().filter_map(|text| Matcher::parse(text).ok()?.method) {
         if !methods.contains(&method) {
@@ -150,10 +165,9 @@ fn methods(operation: &Operation) -> Vec<Method> {
     if methods.is_empty() { vec![Method::GET, Method::POST] } else { methods }
 }
 
-/// As the engine decides after a first attempt of a request without a key.
-fn cell(policy: &StandardPolicy, operation: &Operation, method: &Method, column: Column) -> (Cell, bool) {
-    let mut request = Request::new(());
-    *request.method_mut() = method.clone();
+/// As the engine decides after a first attempt of this request.
+pub(super) fn cell(policy: &dyn Policy, request: &Request<()>, column: Column) -> Cell {
+    let mut request = request.clone();
     let supposed = match column {
         Column::Status(status) => Supposed::Answer { status, headers: HeaderMap::new(), body: Vec::new() },
         Column::Fault(kind) => Supposed::Fault { kind, unsent: proves_unsent(kind) },
@@ -165,19 +179,14 @@ fn cell(policy: &StandardPolicy, operation: &Operation, method: &Method, column:
         }
     };
     let asked = ask(policy, &request, &supposed, When::default());
-    let cell = match (&asked.decision, asked.verdict.class()) {
+    match (&asked.decision, asked.verdict.class()) {
         (_, Class::Success) => Cell::Success,
         (Ok(_), _) => Cell::Repeated,
         // What is never repeated is not repeated with evidence either.
         (Err(stop), _) if stop.reason == StopReason::NoEvidence && asked.plan.max_attempts() > 1 => Cell::WithEvidence,
         (Err(stop), _) if stop.reason == StopReason::Verify => Cell::Verify,
         _ => Cell::No,
-    };
-    let conditional = match column {
-        Column::Status(status) => conditional(operation).any(|(rule, _)| speaks_of(rule, status)),
-        Column::Fault(_) | Column::Code(_) => false,
-    };
-    (cell, conditional)
+    }
 }
 
 /// Rules that read more than the number.

@@ -2,14 +2,24 @@
 
 mod arguments;
 mod check;
+mod coverage;
+mod deps;
+mod diff;
+mod doc;
 mod explain;
 mod github;
+mod index;
 mod init;
 mod input;
+mod lines;
 mod matrix;
+mod sample;
 mod sarif;
 mod schema;
+mod simulate;
+mod spark;
 mod terminal;
+mod words;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -60,6 +70,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(command) => check::run(&command, &terminal),
         Command::Explain(command) => explain::run(&command, &terminal),
         Command::Matrix(command) => matrix::run(&command, &terminal),
+        Command::Doc(command) => doc::run(&command, &terminal),
+        Command::Deps(command) => deps::run(&command, &terminal),
+        Command::Diff(command) => diff::run(&command, &terminal),
+        Command::Coverage(command) => coverage::run(&command, &terminal),
+        Command::Simulate(command) => simulate::run(&command, &terminal),
         Command::Schema => schema::run(&terminal),
         Command::Init(command) => init::run(&command, &terminal),
         Command::Completions { shell } => {

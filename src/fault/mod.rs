@@ -61,9 +61,7 @@ mod tests;
 
 use std::error::Error;
 
-use chain::Link;
-
-pub(crate) use chain::{Links, peek};
+pub(crate) use chain::{Link, Links, peek};
 
 use crate::retry::BodyFailed;
 
@@ -200,6 +198,9 @@ fn read_links(mut links: Links<'_>, body_polled: bool) -> Fault {
 
 /// What one link says; `None` where it only wraps what lies beneath.
 fn read_link(link: Link<'_>, beneath: &Links<'_>, body_polled: bool) -> Option<Fault> {
+    if peek::<crate::error::AttemptTimedOut>(link).is_some() {
+        return Some(Fault::attempt_timeout());
+    }
     if let Some(error) = chain::peek::<crate::Error>(link).filter(|error| !error.is_of_attempt()) {
         return match error.fault() {
             Some(fault) => Some(Fault { unsent: fault.unsent && !error.is_of_another_call(), ..fault }),

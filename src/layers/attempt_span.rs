@@ -22,7 +22,7 @@ use crate::{BoxError, Fault, redact::Target, retry::attempt_number};
 ///
 /// | field | value |
 /// | --- | --- |
-/// | `otel.name`, `http.request.method` | the method; one that is not registered is `HTTP` and `_OTHER` |
+/// | `otel.name`, `http.request.method` | the method; one that is not registered is `HTTP` and `_OTHER`, and stands in `http.request.method_original` |
 /// | `otel.kind` | `client` |
 /// | `server.address`, `server.port` | of the target; the port of its scheme where it names none |
 /// | `url.full` | without userinfo and query, which may hold secrets |
@@ -44,6 +44,7 @@ use crate::{BoxError, Fault, redact::Target, retry::attempt_number};
 /// tower::ServiceBuilder::new()
 ///     .layer(RetryLayer::new(policy))
 ///     .layer(AttemptSpanLayer::new()) // below: one span an attempt, each with its number
+///     // A `BufferResponseLayer` goes below: the body that it reads is then within the span.
 ///     .service(client)
 /// # }
 /// ```
@@ -107,12 +108,12 @@ where
 }
 
 fn open<B>(request: &Request<B>) -> Span {
-    let (name, method) = match request.method().as_str() {
+    let (name, method, original) = match request.method().as_str() {
         known @ ("GET" | "HEAD" | "POST" | "PUT" | "DELETE" | "CONNECT" | "OPTIONS" | "TRACE" | "PATCH" | "QUERY") => {
-            (known, known)
+            (known, known, None)
         }
         // Anything can stand here, and a span's name is to be one of few.
-        _ => ("HTTP", "_OTHER"),
+        other => ("HTTP", "_OTHER", Some(other)),
     };
     let uri = request.uri();
     // Signed: bridges to OpenTelemetry make a text of an unsigned number.
@@ -123,7 +124,9 @@ fn open<B>(request: &Request<B>) -> Span {
         otel.name = name,
         otel.kind = "client",
         http.request.method = method,
-        server.address = uri.host(),
+        http.request.method_original = original,
+        // The brackets around an address of IPv6 are the URL's.
+        server.address = uri.host().map(|host| host.trim_start_matches('[').trim_end_matches(']')),
         server.port = port(request.method(), uri).map(i64::from),
         url.full = %Target(uri),
         http.request.resend_count = resent,

@@ -49,6 +49,9 @@ pub use future::BufferResponseFuture;
 ///   there is the caller's as without this layer;
 /// - an answer of any other status, and one with `Retry-After`: its head is its message, which must not be lost because
 ///   its body breaks. A 503 that says when to come back stays one;
+/// - a stream of events (`text/event-stream`, `multipart/x-mixed-replace`): it has no end to wait for. Neither has an
+///   endless answer of another type, and of that nobody can know: it is cut off by the attempt's timeout, and repeated.
+///   Keep this layer off such paths;
 /// - an upgrade (101, or the answer to `CONNECT`).
 ///
 /// Frames, trailers and size are those of the response. Memory: per response at most the limit, and the one frame that
@@ -62,7 +65,8 @@ pub use future::BufferResponseFuture;
 ///
 /// # The right order
 ///
-/// Directly inside the retry layer, and outside what transforms bodies (decompression below it counts and limits the
+/// Inside the retry layer, with nothing between but an
+/// [`AttemptSpanLayer`](crate::layers::AttemptSpanLayer), whose span then covers the body, and outside what transforms bodies (decompression below it counts and limits the
 /// decompressed ones).
 ///
 /// # The wrong order

@@ -40,6 +40,9 @@ static GRPC_PREVIOUS_ATTEMPTS: HeaderName = HeaderName::from_static("grpc-previo
 /// As many as `grpc-timeout` may have; of no header are more to be expected.
 const DIGITS: usize = 8;
 
+/// The highest number that the next hop reads.
+const HIGHEST: u32 = 10_u32.pow(DIGITS as u32) - 1;
+
 /// What a caller can mean by waiting: the longest total that a policy may have.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -97,6 +100,7 @@ impl HintHeader {
 
     /// The header's value; `None` where there is nothing to say.
     pub(super) fn write(self, left: Option<Duration>, attempt: Option<u32>) -> Option<HeaderValue> {
+        let attempt = attempt.map(|attempt| attempt.min(HIGHEST));
         match self {
             HintHeader::GrpcTimeout => HeaderValue::from_str(&grpc_time(left?)).ok(),
             // Zero would be no limit.

@@ -13,7 +13,7 @@ use tower_service::Service;
 use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::{
-    attempt_number,
+    OutboundHints, attempt_number,
     policy::{Evidence, RequestHead, RequestOptions},
 };
 
@@ -74,6 +74,10 @@ type NeedsKey = dyn Fn(&RequestHead<'_>) -> bool + Send + Sync;
 ///
 /// Inside the retry layer a key would be one per attempt: to the server each would be a new request, while the policy
 /// never saw one. So the layer does nothing there: a `POST` is sent once, and its report says `no-evidence`.
+///
+/// Within a block of code ([`redial::retry`](fn@crate::retry)), whose attempts are the block's, it does nothing either: a
+/// key per attempt would be three keys for one piece of work. There, make the key **before** the block, with
+/// [`key`](Self::key), and put it into the request of each attempt; that is the reason that `idempotent` asks for.
 ///
 /// # Calls that outlive the process
 ///
@@ -140,7 +144,8 @@ impl IdempotencyKeyLayer {
     }
 
     fn needs_key<B>(&self, request: &Request<B>) -> bool {
-        if attempt_number(request.extensions()).is_some() {
+        // An attempt of a retry layer's, or of a block's: each would have another.
+        if attempt_number(request.extensions()).is_some() || OutboundHints::of(request.extensions()).block().is_some() {
             return false;
         }
         let mut keys = request.headers().get_all(&self.header).iter();

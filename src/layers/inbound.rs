@@ -169,7 +169,8 @@ where
         let hints = self.settings.read(request.headers(), request.extensions());
         detach(request.extensions_mut());
         request.extensions_mut().insert(hints);
-        let ambient = if self.settings.ambient { hints } else { OutboundHints::new() };
+        // What is around this server holds in any case.
+        let ambient = if self.settings.ambient { hints } else { OutboundHints::current().new_path() };
         // A handler may make its calls before it is polled.
         let future = {
             let _restore = ambient.enter();
@@ -187,12 +188,12 @@ impl Settings {
         let attempt =
             said().filter_map(|said| if let Said::Attempt(attempt) = said { Some(attempt) } else { None }).max();
         // In process, and by whoever stands above.
-        let known = OutboundHints::of(extensions).independent();
+        let known = OutboundHints::of(extensions).new_path();
         let mut hints =
-            OutboundHints::new().with_caller_attempt(attempt.or(known.caller_attempt()).unwrap_or_default());
+            OutboundHints::new().with_caller_attempt(attempt.max(known.caller_attempt()).unwrap_or_default());
         for deadline in [left.map(Deadline::after), extensions.get().copied(), known.deadline()].into_iter().flatten() {
             hints = hints.with_deadline(deadline);
         }
-        if self.once { hints.once_when_caller_retries() } else { hints }
+        if self.once || known.asks_once() { hints.once_when_caller_retries() } else { hints }
     }
 }

@@ -43,7 +43,8 @@
 //! | [`RetryLayer`](crate::RetryLayer) | | |
 //! | [`BufferResponseLayer`] | the body is part of the attempt | above, a broken body is the end |
 //!
-//! Beside these, [`AttemptSpanLayer`] and [`OutboundHeadersLayer`] stand below the retry layer, once an attempt, and
+//! Beside these, [`AttemptSpanLayer`] and [`OutboundHeadersLayer`] stand below the retry layer, once an attempt, the first
+//! of them above a [`BufferResponseLayer`], and
 //! [`InboundLayer`] stands in a server, around the handler.
 //!
 //! `TimeoutLayer` may stand there twice, since it bounds two things: the outer one the whole, the inner one a silence.

@@ -80,6 +80,8 @@ pub use future::RecoverFuture;
 /// - Inside the retry layer it would be called once an attempt, and its answer would hide from the policy that there was
 ///   anything to repeat.
 /// - Below a [`TimeoutLayer`](crate::TimeoutLayer), the timeout's error reaches the caller as it is.
+/// - Within a block of code ([`redial::retry`](fn@crate::retry)) it is called once an attempt too, and an answer instead
+///   hides from the block that there was anything to repeat: recover from what the block comes to.
 /// - A response that was handed on is no longer this layer's: a body that breaks later has an error of its own type.
 #[derive(Clone)]
 pub struct RecoverLayer<H> {

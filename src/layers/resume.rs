@@ -64,7 +64,7 @@ use request::Asked;
 ///
 /// - it has a **strong** `ETag`: two answers with the same one are the same, byte for byte (RFC 9110, section 8.8.3). A
 ///   weak one (`W/"…"`) promises no such thing, and dates are not looked at;
-/// - its length is known, from `Content-Length` or, for a `206`, from `Content-Range`;
+/// - its length is known, from `Content-Length`, which for a `206` must be that of its `Content-Range`;
 /// - its content is not encoded (`Content-Encoding`): most servers encode on the fly, never twice alike;
 /// - it is not `multipart/byteranges`.
 ///
@@ -87,7 +87,8 @@ use request::Asked;
 /// [`resumes`](Self::resumes) in all, 5 by default. Before each there is a wait ([`backoff`](Self::backoff)): clients
 /// that one server lost at the same moment must not come back at the same moment. It begins anew whenever something has
 /// come since the last break, and grows where nothing has. A [`Deadline`](crate::Deadline) in the request's extensions
-/// bounds all of it. Dropping the body ends it at any point; nothing is spawned.
+/// bounds all of it, and so does that of whoever is being served ([`OutboundHints`](crate::OutboundHints)). A resume is no
+/// repeat: [`RequestOptions::never_retry`](crate::RequestOptions::never_retry) does not forbid it. Dropping the body ends it at any point; nothing is spawned.
 ///
 /// # The right order
 ///

@@ -217,13 +217,15 @@ impl Operation {
         verdict.with_hint(Hint { wait: hint.wait.max(asked).max(pushed.wait), retry })
     }
 
-    /// How long other calls' answers hold this one, before this verdict is added to what holds the others.
-    pub(crate) fn held_for(&self, verdict: &Verdict, now: Instant) -> Option<Duration> {
+    /// How long other calls' answers hold this one, before this verdict is added to what holds the others, where there is
+    /// one that this provider gave.
+    pub(crate) fn held_for(&self, verdict: Option<&Verdict>, now: Instant) -> Option<Duration> {
         if self.hold_scope == HoldScope::None {
             return None;
         }
         let hold = self.hold.remaining(now);
-        if let (Some(_), Some(wait)) = (verdict.rejected_because(), verdict.hint().wait) {
+        let rejected = verdict.filter(|verdict| verdict.rejected_because().is_some());
+        if let Some(wait) = rejected.and_then(|verdict| verdict.hint().wait) {
             self.hold.extend(now, wait);
         }
         hold

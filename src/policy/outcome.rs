@@ -104,7 +104,7 @@ impl<'a> Outcome<'a> {
     }
 
     /// The first [`PEEK`](super::PEEK) bytes of an error answer's body, where the verdict before this one was
-    /// [`Verdict::look_into_body`]; empty where there is none. May hold secrets: do not log it.
+    /// [`Verdict::look_into_body`](super::Verdict::look_into_body); empty where there is none. May hold secrets: do not log it.
     pub fn body(&self) -> Option<&'a [u8]> {
         self.body
     }

@@ -103,7 +103,7 @@ impl Verdict {
     }
 
     /// Not yet to be said: the beginning of the answer's body has to be known first. The policy is asked again, and then
-    /// finds it in [`Outcome::body`]. It is read within the attempt's timeout, and the caller gets it all the same.
+    /// finds it in [`Outcome::body`](super::Outcome::body). It is read within the attempt's timeout, and the caller gets it all the same.
     /// Granted once, and for statuses from 400 on; else it is read as [`unclassified`](Self::unclassified).
     pub const fn look_into_body() -> Self {
         let mut verdict = Self::unclassified();

@@ -60,7 +60,7 @@ impl<B: Replay> Call<B> {
     /// Where the attempt tells its server: when it ends.
     pub(super) fn tell_end(&mut self, extensions: &mut Extensions) {
         if self.course.plan.grpc {
-            extensions.insert(guard::AttemptEnds(self.course.attempt_ends()));
+            extensions.insert(guard::AttemptEnds(self.course.attempt_is_over_by()));
         }
     }
 

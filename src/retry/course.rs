@@ -8,11 +8,11 @@ use std::{cell::LazyCell, sync::Arc, time::Duration};
 use http::{Method, Request, Uri};
 use tokio::time::Instant;
 
-use super::{current::AttemptTime, trail::Trail};
+use super::{CallReport, current::AttemptTime, trail::Trail};
 use crate::{
     Deadline, Error,
     deadline::later,
-    hints::OutboundHints,
+    hints::{self, InBlock, OutboundHints},
     observe::{self, About},
     policy::{
         Class, HoldScope, Plan, StopReason,
@@ -29,6 +29,8 @@ pub(crate) struct Course {
     pub(crate) attempt: u32,
     /// Whoever is served by this call asks for the same once more already.
     pub(super) caller_retries: bool,
+    /// It is part of a block, which repeats it and tells what became of it (D34). Which attempt, the trail knows.
+    part: bool,
     outer: Option<Deadline>,
     /// When the call began; `None` while nothing had to be waited for. An answer at once needs no clock.
     started: Option<Instant>,
@@ -53,21 +55,53 @@ impl Course {
     }
 
     pub(crate) fn of_block(plan: Plan, outer: Option<Deadline>) -> Self {
-        Course { plan, line: None, attempt: 0, caller_retries: false, outer, started: None, trail: None }
+        Course { plan, line: None, attempt: 0, caller_retries: false, part: false, outer, started: None, trail: None }
     }
 
     /// What whoever is being served wants.
     pub(crate) fn heed_caller(&mut self, hints: &OutboundHints) {
         self.outer = [self.outer, hints.deadline()].into_iter().flatten().min();
         self.caller_retries = hints.sends_once();
+        if let Some(block) = hints.block() {
+            self.part = true;
+            self.trail.get_or_insert_default().part_of = Some(block);
+            // That is how it is meant: no WARN.
+            hints::notice_stacked();
+            observe::part_of_a_block(&self.plan);
+        }
+    }
+
+    /// Whether a block around this call repeats it. What remains of the policy then: its timeouts, what it judges, and
+    /// the hold. The block has its own attempts, budget and events.
+    pub(crate) fn is_part(&self) -> bool {
+        self.part
+    }
+
+    fn part_of(&self) -> Option<InBlock> {
+        self.trail.as_ref()?.part_of
+    }
+
+    /// The first attempt begins, with the call itself.
+    pub(crate) fn begin_first(&mut self) {
+        self.attempt = self.part_of().map_or(1, |block| block.attempt);
     }
 
     /// Whether the first attempt may have to wait, or comes too late: decided when the call is polled.
     pub(crate) fn may_not_start(&self) -> bool {
         let operation = &self.plan.operation;
-        let held = operation.hold_scope == HoldScope::All && operation.hold.was_held();
+        let waits = match operation.hold_scope {
+            HoldScope::All => true,
+            HoldScope::Retries => !self.is_first_try(),
+            HoldScope::None => false,
+        };
+        let held = waits && operation.hold.was_held();
         let late = self.outer.is_some_and(|outer| outer.remaining().is_zero());
         held || late || self.plan.timeouts().total.is_zero()
+    }
+
+    /// Whether nothing of it was sent yet, by this call or by the block that it is part of.
+    fn is_first_try(&self) -> bool {
+        self.attempt == 0 && self.part_of().is_none_or(|block| block.attempt == 1)
     }
 
     /// When a wait is over: go on (`None`), or not before an instant, or not at all, because of what another call was
@@ -80,8 +114,8 @@ impl Course {
             None => None,
         };
         let waited = waited.unwrap_or_default();
-        let (first, now) = (self.attempt == 0, LazyCell::new(Instant::now));
-        let left = |now| self.deadline().saturating_duration_since(now);
+        let (first, now) = (self.is_first_try(), LazyCell::new(Instant::now));
+        let left = |now| self.until().saturating_duration_since(now);
         let wait = match decide::held(&operation, first, waited, || *now, left) {
             Held::No => return Ok(None),
             Held::TooLong(hold) => {
@@ -118,9 +152,20 @@ impl Course {
         self.outer.map_or(total, |outer| total.min(outer.instant()))
     }
 
+    /// The same, or the end of the block's attempt, which the block itself enforces.
+    fn until(&mut self) -> Instant {
+        let deadline = self.deadline();
+        self.part_of().map_or(deadline, |block| deadline.min(block.ends))
+    }
+
     /// The instant by which the current attempt must end.
     pub(crate) fn attempt_ends(&mut self) -> Instant {
         later(self.attempt_started(), self.plan.timeouts().attempt).min(self.deadline())
+    }
+
+    /// The same, as whoever serves the attempt is to know it: a block's attempt ends its parts too.
+    pub(crate) fn attempt_is_over_by(&mut self) -> Instant {
+        self.attempt_ends().min(self.until())
     }
 
     /// The same, while it has just begun: without a clock, which an answer at once does not need.
@@ -128,10 +173,11 @@ impl Course {
         let timeouts = self.plan.timeouts();
         match self.started {
             None => {
-                let by = self.outer.map(Deadline::instant);
+                let ends = [self.outer.map(Deadline::instant), self.part_of().map(|block| block.ends)];
+                let by = ends.into_iter().flatten().min();
                 AttemptTime { within: timeouts.attempt.min(timeouts.total), by }
             }
-            Some(_) => AttemptTime { within: timeouts.attempt, by: Some(self.attempt_ends()) },
+            Some(_) => AttemptTime { within: timeouts.attempt, by: Some(self.attempt_is_over_by()) },
         }
     }
 
@@ -147,7 +193,10 @@ impl Course {
 
     /// The next attempt begins. Here the retry that was decided is sent, and so spent.
     pub(super) fn begin(&mut self, now: Instant) {
-        self.attempt += 1;
+        match self.attempt {
+            0 => self.begin_first(),
+            _ => self.attempt += 1,
+        }
         let trail = self.trail.get_or_insert_default();
         trail.sent_at = Some(now);
         trail.sent = trail.charge.take().map(Charge::sent);
@@ -204,8 +253,25 @@ impl Course {
             // A retry that is not sent after all: refunded now, however long this future is kept.
             trail.charge = None;
         }
-        let report = self.report(now, Some(reason), not_before);
-        observe::ended(self.about(), &report, class, failure);
+        let report = self.report(now, Some(self.reason(reason)), not_before);
+        self.ended(&report, class, failure);
         error.with_call(self.plan.clone(), report)
+    }
+
+    /// It ended: whoever listens is told, by the block where it is part of one.
+    pub(super) fn ended(&self, report: &CallReport, class: Class, failure: bool) {
+        if !self.is_part() {
+            observe::ended(self.about(), report, class, failure);
+        }
+    }
+
+    /// Why there was no other attempt. Part of a block is repeated by the block, unless a provider asked for a wait that
+    /// the block cannot afford either.
+    pub(super) fn reason(&self, own: StopReason) -> StopReason {
+        match own {
+            StopReason::WaitTooLong => own,
+            _ if self.is_part() => StopReason::Stacked,
+            own => own,
+        }
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use tower_service::Service;
 
 use super::{
-    AnswerBody, AttemptBody, CallReport, Replay,
+    AnswerBody, AttemptBody, Replay,
     call::Call,
     drain::{self, drain},
     guard,
@@ -21,11 +21,11 @@ use super::{
     settle::End,
 };
 use crate::{
-    BoxError, Deadline, Error, Policy,
+    BoxError, Error, Policy,
     hints::OutboundHints,
     observe::{self, Phase},
     policy::Plan,
-    timeout::{Expired, Timer},
+    timeout::Timer,
 };
 
 pin_project! {
@@ -57,7 +57,9 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             if let (Some(call), Some(phase)) = (this.call, this.state.as_ref().get_ref().phase()) {
-                observe::cancelled(call.course.about(), call.course.attempt, phase);
+                if !call.course.is_part() {
+                    observe::cancelled(call.course.about(), call.course.attempt, phase);
+                }
                 call.source.revoke();
             }
         }
@@ -79,8 +81,8 @@ pin_project! {
         Wait { resume: Instant },
         // Readiness is taken after the wait: a permit taken before would be held through it.
         Ready,
-        // Stacked: sent once, with nothing of the policy applied. A block (D34) does not know of a request's own deadline.
-        PassOnce { #[pin] response: F, until: Option<Instant> },
+        // Stacked: sent once, with nothing of the policy applied.
+        PassOnce { #[pin] response: F },
         // Stacked, and told to refuse that.
         Refused { error: Option<Error> },
         Done,
@@ -119,8 +121,8 @@ where
         service = service.clone();
         State::Wait { resume: Instant::now() }
     } else {
-        guard::mark(request.extensions_mut(), 1);
-        call.course.attempt = 1;
+        call.course.begin_first();
+        guard::mark(request.extensions_mut(), call.course.attempt);
         call.tell_end(request.extensions_mut());
         let _current = call.enter();
         State::Attempt { response: service.call(request) }
@@ -128,23 +130,15 @@ where
     RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: Some(call) }
 }
 
-/// A request that an outer retry layer, or a block, repeats already.
-pub(super) fn pass_once<S, P, B, RB>(
-    mut service: S,
-    policy: P,
-    request: Request<B>,
-    until: Option<Deadline>,
-) -> RetryFuture<S, P, B, RB>
+/// A request that an outer retry layer repeats already.
+pub(super) fn pass_once<S, P, B, RB>(mut service: S, policy: P, request: Request<B>) -> RetryFuture<S, P, B, RB>
 where
     S: Service<Request<AttemptBody<B>>>,
     B: Replay,
     RB: Body,
 {
-    if until.is_some_and(|until| until.remaining().is_zero()) {
-        return refuse(service, policy, Error::deadline().sent_once(CallReport::of_stacked()));
-    }
     let response = service.call(request.map(AttemptBody::once));
-    let state = State::PassOnce { response, until: until.map(Deadline::instant) };
+    let state = State::PassOnce { response };
     RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: None }
 }
 
@@ -178,16 +172,8 @@ where
         let mut this = self.project();
         let Some(call) = this.call else {
             let output = match this.state.as_mut().project() {
-                StateProj::PassOnce { response, until } => {
-                    let result = match *until {
-                        None => Ok(ready!(response.poll(cx))),
-                        Some(until) => ready!(this.timer.limit(cx, response, || until)),
-                    };
-                    let result = match result {
-                        Ok(result) => result.map_err(Into::into),
-                        Err(Expired) => Err(Error::deadline().into()),
-                    };
-                    mark_stacked(result).map(with_body)
+                StateProj::PassOnce { response } => {
+                    mark_stacked(ready!(response.poll(cx)).map_err(Into::into)).map(with_body)
                 }
                 StateProj::Refused { error } => Err(error.take().unwrap_or_else(Error::stacked)),
                 _ => return finished(),

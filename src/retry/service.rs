@@ -10,11 +10,7 @@ use http_body::Body;
 use tower_service::Service;
 
 use super::{AnswerBody, AttemptBody, CallReport, Replay, RetryFuture, future, guard, layer::OnStacking};
-use crate::{
-    BoxError, Error, Policy,
-    hints::{self, OutboundHints},
-    policy::RequestHead,
-};
+use crate::{BoxError, Error, Policy, hints::OutboundHints, policy::RequestHead};
 
 /// A service that repeats requests; made by [`RetryLayer`](crate::RetryLayer).
 #[derive(Clone, Debug)]
@@ -61,19 +57,12 @@ where
         self.inner.poll_ready(cx).map_err(|error| Error::not_ready(error.into()))
     }
 
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+    fn call(&mut self, request: Request<B>) -> Self::Future {
         // The instance that was made ready is the one that is called; a clone, not ready yet, takes its place.
         let clone = self.inner.clone();
         let service = mem::replace(&mut self.inner, clone);
         if !guard::is_marked(request.extensions()) {
             let hints = OutboundHints::of(request.extensions());
-            if let Some(block) = hints.block() {
-                // The block repeats it (D34). That is how it is meant: no WARN.
-                hints::notice_stacked();
-                let until = request.extensions().get().copied();
-                guard::mark(request.extensions_mut(), block.attempt);
-                return future::pass_once(service, self.policy.clone(), request, until);
-            }
             let head = RequestHead::of(&request);
             let plan = self.policy.plan(&head).held_to(&head);
             return future::start(service, self.policy.clone(), plan, &hints, request);
@@ -87,7 +76,7 @@ where
             OnStacking::PassOnce { .. } => {
                 self.on_stacking.notice(&self.policy, &request);
                 // The outer layer heeds a deadline among the extensions.
-                future::pass_once(service, self.policy.clone(), request, None)
+                future::pass_once(service, self.policy.clone(), request)
             }
         }
     }

@@ -10,7 +10,7 @@ use super::{
     AnswerBody, AttemptOutcome, Replay,
     after::{Failed, Next},
     call::Call,
-    report,
+    elsewhere, report,
 };
 use crate::{
     BoxError, Error, Policy,
@@ -92,7 +92,9 @@ impl<B: Replay> Call<B> {
         fault: Option<Fault>,
         verdict: Verdict,
     ) -> End<RB> {
-        observe::attempted(&self.course.plan, self.outcome_of(&result, fault), &verdict);
+        if !self.course.is_part() {
+            observe::attempted(&self.course.plan, self.outcome_of(&result, fault), &verdict);
+        }
         match (&mut result, verdict.class()) {
             (Ok(response), Class::Success) => {
                 if let Some(report) = self.course.succeeded(AttemptOutcome::Status(response.status())) {
@@ -147,6 +149,8 @@ impl<B: Replay> Call<B> {
             fault,
             timed_out: result.as_ref().is_err_and(|error| error.is::<AttemptTimedOut>()),
             upgrade: self.head.upgrade,
+            of_one_request: self.reading.is_of_one_request(),
+            of_another_host: result.as_ref().is_ok_and(|response| elsewhere::is_of_another_host(response.extensions())),
         };
         match self.course.failed(failed, || self.source.can_repeat()) {
             Next::Answered => End::Return(result.map_err(Error::of_inner)),
@@ -195,8 +199,8 @@ impl<B: Replay> Call<B> {
     ) -> Result<Response<RB>, Error> {
         match result {
             Ok(mut response) => {
-                let report = self.course.report(now, Some(stop.reason), stop.not_before);
-                observe::ended(self.course.about(), &report, class, false);
+                let report = self.course.report(now, Some(self.course.reason(stop.reason)), stop.not_before);
+                self.course.ended(&report, class, false);
                 response.extensions_mut().insert(report);
                 Ok(response)
             }

@@ -5,6 +5,7 @@ use std::{mem, time::Duration};
 use tokio::time::Instant;
 
 use super::{AttemptOutcome, AttemptReport, CallReport, course::Course, report};
+use crate::hints::InBlock;
 use crate::policy::{
     Reach, StopReason, Verdict,
     budget::{Charge, Sent},
@@ -25,6 +26,8 @@ pub(super) struct Trail {
     pub(super) unknown: bool,
     pub(super) stacked: bool,
     pub(super) previous_wait: Option<Duration>,
+    /// The attempt of a block that this call is part of.
+    pub(super) part_of: Option<InBlock>,
 }
 
 impl Course {

@@ -6,7 +6,7 @@ use plotters::{coord::Shift, prelude::*};
 
 use super::{
     figures::{Figures, Moment},
-    scenario::Scenario,
+    scenario::{Scenario, TroubleKind},
 };
 
 const SIZE: (u32, u32) = (900, 590);
@@ -97,7 +97,7 @@ impl Panel {
         let mut chart = ChartBuilder::on(area)
             .caption(self.title, (FONT, 17).into_font().color(&INK))
             .margin(10)
-            .x_label_area_size(30)
+            .x_label_area_size(36)
             .y_label_area_size(55)
             .build_cartesian_2d(0.0..length, 0.0..self.top)?;
         let (from, until) = (scenario.trouble.from.as_secs_f64(), scenario.trouble.until.as_secs_f64().min(length));
@@ -116,7 +116,13 @@ impl Panel {
         if self.load {
             let capacity = scenario.server.capacity;
             let style = ShapeStyle::from(&INK).stroke_width(1);
-            chart.draw_series(DashedLineSeries::new([(0.0, capacity), (length, capacity)], 2, 3, style))?;
+            let left = match scenario.trouble.kind {
+                TroubleKind::BrownOut { capacity: left } => capacity * left,
+                _ => capacity,
+            };
+            let steps =
+                [(0.0, capacity), (from, capacity), (from, left), (until, left), (until, capacity), (length, capacity)];
+            chart.draw_series(DashedLineSeries::new(steps, 2, 3, style))?;
             let text = TextStyle::from((FONT, 13)).color(&INK);
             chart.draw_series([Text::new("capacity", (length * 0.93, capacity + self.top * 0.06), text)])?;
         }

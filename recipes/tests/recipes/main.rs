@@ -6,4 +6,5 @@ mod aws;
 mod google;
 mod kube;
 mod octocrab;
+mod page;
 mod support;

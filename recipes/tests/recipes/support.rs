@@ -75,10 +75,16 @@ impl<const N: usize> Counts<N> {
         self.rows.push((name, counts));
     }
 
-    /// Prints them, and asserts that they are these.
+    /// Prints them, and asserts that they are these, and that the page says so.
     #[track_caller]
     pub fn are(&self, expected: &[[usize; N]]) {
         println!("{self}");
+        let page = include_str!("../../../docs/sdks.md");
+        for (name, counts) in &self.rows {
+            let counts: String = counts.iter().map(|count| format!(" {count} |")).collect();
+            let row = format!("| {name} |{counts}");
+            assert!(page.contains(&row), "docs/sdks.md does not hold the row: {row}");
+        }
         let counts: Vec<_> = self.rows.iter().map(|(_, counts)| *counts).collect();
         assert_eq!(counts, expected, "{self}");
     }

@@ -6,7 +6,7 @@ use http::{Method, Request, Response, Uri};
 use tokio::time::Instant;
 
 use crate::{
-    AttemptOutcome, AttemptReport, CallReport, Deadline, Error, Policy,
+    AttemptOutcome, AttemptReport, CallReport, Deadline, Error, OutboundHints, Policy,
     deadline::later,
     fault::{Fault, FaultKind},
     observe::{self, About},
@@ -23,6 +23,8 @@ pub(super) struct Call {
     method: Method,
     uri: Uri,
     upgrade: bool,
+    /// Whoever is served by this call asks for the same once more already.
+    caller_retries: bool,
     started: Instant,
     pub(super) deadline: Instant,
     sent_at: Instant,
@@ -39,20 +41,16 @@ impl Call {
     pub(super) fn of<B>(plan: Plan, request: &Request<B>) -> Self {
         let started = Instant::now();
         let total = later(started, plan.timeouts().total);
-        let outer = request.extensions().get::<Deadline>();
-        let deadline = outer.map_or(total, |outer| total.min(outer.instant()));
-        let upgrade = RequestHead::of(request).is_upgrade();
-        Call::begin(plan, request.method(), request.uri(), upgrade, started, deadline)
-    }
-
-    fn begin(plan: Plan, method: &Method, uri: &Uri, upgrade: bool, started: Instant, deadline: Instant) -> Self {
+        let hints = OutboundHints::of(request.extensions());
+        let outer = [request.extensions().get::<Deadline>().copied(), hints.deadline()].into_iter().flatten().min();
         Call {
             plan,
-            method: method.clone(),
-            uri: uri.clone(),
-            upgrade,
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            upgrade: RequestHead::of(request).is_upgrade(),
+            caller_retries: hints.sends_once(),
             started,
-            deadline,
+            deadline: outer.map_or(total, |outer| total.min(outer.instant())),
             sent_at: started,
             attempts: Vec::new(),
             charge: None,
@@ -64,7 +62,15 @@ impl Call {
 
     /// The same call as it began.
     pub(super) fn begun(&self) -> Self {
-        Call::begin(self.plan.clone(), &self.method, &self.uri, self.upgrade, self.started, self.deadline)
+        Call {
+            plan: self.plan.clone(),
+            method: self.method.clone(),
+            uri: self.uri.clone(),
+            attempts: Vec::new(),
+            charge: None,
+            sent: None,
+            ..*self
+        }
     }
 
     /// Whether no attempt has ended yet.
@@ -153,14 +159,15 @@ impl Call {
         if !verdict.is_listed() {
             observe::unclassified(self.about(), self.attempt(), outcome);
         }
-        let ended = Ended::with(result.as_ref().ok().map(Response::status), fault, &verdict);
+        // Nobody watches what becomes of the request below.
+        let ended = Ended::with(result.as_ref().ok().map(Response::status), fault, &verdict).of_several_requests();
         if self.is_new() {
             ended.of_first_try(&self.plan.operation.budget, now);
         }
         if let Some(sent) = self.sent.take() {
             ended.of_retry(sent, now);
         }
-        let hold = self.plan.operation.held_for(&verdict, now);
+        let hold = self.plan.operation.held_for(Some(&verdict), now);
         self.record(now, outcome, ended.reach, &verdict);
         let situation = Situation {
             plan: &self.plan,
@@ -169,7 +176,7 @@ impl Call {
             calm: ended.calm,
             throttled: ended.throttled,
             attempt: self.attempts.len() as u32,
-            caller_retries: false,
+            caller_retries: self.caller_retries,
             upgrade: self.upgrade,
             replayable: true,
             free_used: true,

@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use http::{Response, header};
+use http::{HeaderMap, HeaderValue, Response, header};
 use http_body::Body;
 use pin_project_lite::pin_project;
 
@@ -88,5 +88,14 @@ where
 
 fn is_to_be_read<RB: Body>(response: &Response<BufferedBody<RB>>, limit: usize) -> bool {
     let told_to_wait = response.headers().contains_key(header::RETRY_AFTER);
-    response.status().is_success() && !told_to_wait && response.body().rest_is_at_least() <= limit as u64
+    let fits = response.body().rest_is_at_least() <= limit as u64;
+    response.status().is_success() && !told_to_wait && fits && !is_endless(response.headers())
+}
+
+/// Types of content that are sent for as long as somebody listens.
+const ENDLESS: [&[u8]; 2] = [b"text/event-stream", b"multipart/x-mixed-replace"];
+
+fn is_endless(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default().trim_ascii_start();
+    ENDLESS.iter().any(|endless| kind.get(..endless.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(endless)))
 }

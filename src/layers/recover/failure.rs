@@ -39,6 +39,10 @@ impl<B> Failure<B> {
         match (self.report().and_then(CallReport::stop), &self.what) {
             (Some(StopReason::Verify), _) => Class::Verify,
             (Some(StopReason::Permanent), _) => Class::Permanent,
+            // Its block decides, and did not say yet.
+            (Some(StopReason::Stacked), Err(error)) if error.fault().is_some_and(|fault| fault.is_permanent()) => {
+                Class::Permanent
+            }
             (Some(_), _) => Class::Transient,
             (None, Ok(_)) => Class::Permanent,
             (None, Err(error)) if error.is_stacked() => Class::Permanent,
@@ -106,8 +110,12 @@ impl<B> Failure<B> {
 fn is_failure<B>(answer: &Response<B>, which: Which) -> bool {
     let stop = answer.extensions().get().and_then(CallReport::stop);
     let given_up = match stop {
-        // What a stacked layer sent is the outer one's to judge, and it would have put its own report there.
-        None | Some(StopReason::Permanent | StopReason::Stacked) => false,
+        None | Some(StopReason::Permanent) => false,
+        // Of a second retry layer, it is the outer one's to judge; of a call within a block, whose report has an attempt, it
+        // is what this call came to.
+        Some(StopReason::Stacked) => {
+            answer.extensions().get().is_some_and(|report: &CallReport| !report.attempts().is_empty())
+        }
         Some(_) => true,
     };
     let status = answer.status();

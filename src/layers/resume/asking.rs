@@ -25,7 +25,7 @@ use crate::{
     deadline::later,
     fault::{Fault, FaultKind},
     observe,
-    timeout::Timer,
+    timeout::{Expired, Timer},
 };
 
 /// What it takes to ask for the rest.
@@ -74,7 +74,7 @@ impl<S> Resumable<S> {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        self.asked.head.extensions.get::<Deadline>().map(|deadline| deadline.instant())
+        self.asked.deadline.map(Deadline::instant)
     }
 
     /// When to ask for the rest; or why not.
@@ -154,7 +154,12 @@ impl<S> Resumable<S> {
                     asking.state.set(State::Call { response });
                 }
                 StateProj::Call { response } => {
-                    let rest = ready!(response.poll(cx)).map_err(failed)?;
+                    // Whoever stands below may have no timeout.
+                    let rest = match self.deadline() {
+                        None => Ok(ready!(response.poll(cx))),
+                        Some(deadline) => ready!(asking.timer.as_mut().limit(cx, response, || deadline)),
+                    };
+                    let rest = rest.map_err(|Expired| Why::NoTime)?.map_err(failed)?;
                     return Poll::Ready(self.download.goes_on_with(&rest).map(|()| rest));
                 }
             }

@@ -48,7 +48,7 @@ where
 {
     pub(super) fn of(response: Response<RB>, again: Option<(S, Asked, Arc<Settings>)>) -> Response<Self> {
         let download = again.ok_or(Why::NotAsked).and_then(|(service, asked, settings)| {
-            let download = Download::begin(&response)?;
+            let download = Download::begin(&response, asked.for_a_range())?;
             Ok(Box::new(Resumable::new(download, asked, service, settings)))
         });
         response.map(|body| ResumeBody { body: Some(body), download, asking: None, over: false })

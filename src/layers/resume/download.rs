@@ -22,7 +22,7 @@ pub(super) struct Download {
 
 impl Download {
     /// What the first answer begins; or why it could not be resumed.
-    pub(super) fn begin<RB: Body>(response: &Response<RB>) -> Result<Self, Why> {
+    pub(super) fn begin<RB: Body>(response: &Response<RB>, asked_for_a_range: bool) -> Result<Self, Why> {
         let headers = response.headers();
         let length = response.body().size_hint().exact();
         let (next, end, total) = match response.status() {
@@ -32,7 +32,11 @@ impl Download {
             }
             StatusCode::PARTIAL_CONTENT => {
                 let range = one_range(headers)?;
-                fits(&range, length)?;
+                if !asked_for_a_range {
+                    return Err(Why::OtherRange);
+                }
+                // Without a length of its own it may have been decoded on its way here, and be no longer what was sent.
+                fits(&range, Some(length.ok_or(Why::UnknownLength)?))?;
                 (range.first, range.end, range.total)
             }
             status => return Err(Why::Status(status)),

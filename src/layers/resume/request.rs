@@ -4,10 +4,13 @@ use http::{HeaderValue, Method, Request, header, request::Parts};
 use http_body::Body;
 
 use super::range::one;
+use crate::{Deadline, OutboundHints};
 
 /// The head of a request whose answer may be resumed.
 pub(super) struct Asked {
     pub(super) head: Parts,
+    /// Whichever is the earliest: the request's own, or that of whoever is being served.
+    pub(super) deadline: Option<Deadline>,
 }
 
 impl Asked {
@@ -26,7 +29,14 @@ impl Asked {
         for name in [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE] {
             kept.headers.remove(name);
         }
-        (Some(Asked { head: kept }), Request::from_parts(head, body))
+        let own = kept.extensions.get::<Deadline>().copied();
+        let deadline = [own, OutboundHints::of(&kept.extensions).deadline()].into_iter().flatten().min();
+        (Some(Asked { head: kept, deadline }), Request::from_parts(head, body))
+    }
+
+    /// Whether the caller asked for a part.
+    pub(super) fn for_a_range(&self) -> bool {
+        self.head.headers.contains_key(header::RANGE)
     }
 
     /// Asks for these bytes, the last one included, if the content is still the one with this `ETag`.

@@ -110,10 +110,14 @@ impl Bucket {
         self.allows(level, share, self.cost)
     }
 
-    /// More first tries fail than the setting allows, whatever the level.
-    pub(super) fn is_closed(&self) -> bool {
-        let (_, share) = self.read(self.word.0.load(Ordering::Relaxed), 0);
-        share > self.open_share
+    /// Whether the provider is beyond what a retry may add, even one that costs nothing: more first tries fail than the
+    /// setting allows, whatever the level. A setting without such a share gives no other sign than to be spent.
+    pub(super) fn is_closed(&self, brought: u64) -> bool {
+        let (level, share) = self.read(self.word.0.load(Ordering::Relaxed), brought);
+        match self.open_share < WHOLE {
+            true => share > self.open_share,
+            false => !self.allows(level, share, self.cost),
+        }
     }
 
     pub(super) fn first_try(&self, succeeded: bool, brought: u64) {

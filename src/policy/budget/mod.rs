@@ -5,6 +5,9 @@
 //! when it is sent, so that a thousand calls that fail at once cannot all be waiting for the same last token; a charge
 //! that is not sent (a deadline, a cancelled call) goes back.
 //!
+//! The first repeat of a request that provably was never processed is not charged. But it is load, and where nothing can
+//! be reached all are such: it is not made while the budget is closed, or spent where its setting never closes.
+//!
 //! | setting | earned | a retry costs | no retry while |
 //! | --- | --- | --- | --- |
 //! | [`usual`](Budget::usual) | 0.2 for each first try that succeeds, up to 5 | 1, back if it succeeds | more than 40 % of first tries fail |
@@ -23,8 +26,9 @@ mod sync;
 mod ticket;
 mod window;
 
-#[cfg(all(test, redial_loom))]
-mod loom_tests;
+#[cfg(redial_loom)]
+#[doc(hidden)] // for the crate in `models/` alone
+pub mod loom_models;
 #[cfg(all(test, not(redial_loom)))]
 mod properties;
 #[cfg(all(test, not(redial_loom)))]
@@ -198,11 +202,13 @@ impl Budget {
         self.first_try_by(succeeded, || now);
     }
 
-    /// Whether so many first tries fail that no retry is made, not even one that costs nothing.
-    pub fn is_closed(&self) -> bool {
+    /// Whether no retry is made now, not even one that costs nothing: so many first tries fail, or, where the setting
+    /// knows no such share, the budget is spent.
+    pub fn is_closed_at(&self, now: Instant) -> bool {
         match &self.0.form {
-            Form::Bucket(bucket) => bucket.is_closed(),
-            Form::Window(_) | Form::Unlimited { .. } => false,
+            Form::Bucket(bucket) => bucket.is_closed(bucket.brought(|| now)),
+            Form::Window(window) => !window.is_open(window.slice(now)),
+            Form::Unlimited { .. } => false,
         }
     }
 

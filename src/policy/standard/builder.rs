@@ -75,7 +75,7 @@ impl StandardPolicyBuilder {
     }
 
     /// The budget that bounds the extra load. Give policies of the same provider clones of one budget. Default: a
-    /// [`Budget::usual`], which policies of one provider share within [`Routes`](super::Routes).
+    /// [`Budget::usual`], which policies of one provider share within [`Routes`](crate::Routes).
     pub fn budget(mut self, budget: Budget) -> Self {
         self.operation.budget = budget;
         self.operation.given.budget = true;
@@ -84,7 +84,7 @@ impl StandardPolicyBuilder {
 
     /// Which calls wait when one was told "rejected, wait", and the hold they share. Give policies of the same
     /// provider clones of one hold. Default: [`HoldScope::Retries`], by a hold that policies of one provider share
-    /// within [`Routes`](super::Routes).
+    /// within [`Routes`](crate::Routes).
     pub fn hold(mut self, scope: HoldScope, hold: Hold) -> Self {
         self.operation.hold_scope = scope;
         self.operation.hold = hold;

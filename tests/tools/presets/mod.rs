@@ -14,6 +14,7 @@ use redial::{BoxError, CallReport, RetryLayer, StopReason, contract::Contract};
 use tokio::time::Instant;
 use tower::{ServiceBuilder, ServiceExt, service_fn};
 
+mod budgets;
 mod gcs;
 mod providers;
 mod stripe;
@@ -60,7 +61,15 @@ impl Seen {
 
 /// One call by this preset, against a provider that ends its attempts so.
 async fn call(preset: &str, request: Request<Body>, ends: &[End]) -> Seen {
-    let contract = Contract::preset(preset).unwrap_or_else(|| panic!("a preset {preset}"));
+    call_by(&loaded(preset), request, ends).await
+}
+
+fn loaded(preset: &str) -> Contract {
+    Contract::preset(preset).unwrap_or_else(|| panic!("a preset {preset}"))
+}
+
+/// One more call by the same contract: what it has of budgets and holds is kept from one to the next.
+async fn call_by(contract: &Contract, request: Request<Body>, ends: &[End]) -> Seen {
     let start = Instant::now();
     let at = Arc::new(Mutex::new(Vec::new()));
     let (seen, ends) = (Arc::clone(&at), ends.to_vec());
@@ -70,7 +79,7 @@ async fn call(preset: &str, request: Request<Body>, ends: &[End]) -> Seen {
         seen.push(start.elapsed());
         async move { answer(end) }
     });
-    let result = ServiceBuilder::new().layer(RetryLayer::new(contract)).service(service).oneshot(request).await;
+    let result = ServiceBuilder::new().layer(RetryLayer::new(contract.clone())).service(service).oneshot(request).await;
     let (status, report) = match &result {
         Ok(response) => (Some(response.status().as_u16()), response.extensions().get::<CallReport>()),
         Err(error) => (None, error.report()),

@@ -1,6 +1,6 @@
 //! How long the presets wait, by the tables of the vendors' own SDKs.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
@@ -91,4 +91,58 @@ async fn as_long_as_s3_says() {
             Err(_) => assert!(wait <= Duration::from_millis(50), "{row}: {wait:?}"),
         }
     }
+}
+
+/// The SDK's own limit of what it waits for when it is told to: two minutes.
+#[tokio::test(start_paused = true)]
+async fn no_longer_than_openai_waits() {
+    let rows = rows("openai-python test_retry_after_max_delay");
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        assert_eq!(row["max_retry_after_s"], 120);
+        let status = u16::try_from(row["status"].as_u64().unwrap()).unwrap();
+        // A date is as far from our clock as the row's is from its own.
+        let mut row = row;
+        let now = row["now"].as_u64().unwrap();
+        if let Some(date) =
+            row["headers"]["retry-after"][0].as_str().and_then(|text| httpdate::parse_http_date(text).ok())
+        {
+            let seconds = date.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() - now;
+            // Of the second that is under way, nothing is left by the time that it is read.
+            let date = SystemTime::now() + Duration::from_secs(seconds + 1);
+            row["headers"]["retry-after"][0] = httpdate::fmt_http_date(date).into();
+        }
+        let uri = "https://api.openai.com/v1/chat/completions";
+        let seen = call("openai", request("POST", uri), &[end(&row, status)]).await;
+        match row["should_retry"].as_bool().unwrap() {
+            true => {
+                assert!(seen.first_wait().is_some_and(|wait| wait >= Duration::from_secs(120)), "{row}: {:?}", seen.at)
+            }
+            false => assert_eq!((seen.attempts(), seen.told_when), (1, true), "{row}"),
+        }
+    }
+}
+
+/// Never less than Stripe's SDK waits at least: half a second.
+#[tokio::test(start_paused = true)]
+async fn no_less_than_stripe_waits() {
+    let table: Value = serde_json::from_str(include_str!("../../conformance/backoff.json")).unwrap();
+    let rows = table["cases"].as_array().unwrap().iter();
+    let rows: Vec<_> = rows.filter(|row| row["src"] == "stripe-python test_initial_delay_as_minimum").collect();
+    assert_eq!(rows.len(), 5);
+    let mut firsts = Vec::new();
+    for _ in 0..20 {
+        let seen =
+            call("stripe", request("GET", "https://api.stripe.com/v1/charges"), &[End::Answer(503, Vec::new(), "")])
+                .await;
+        assert_eq!(seen.attempts(), 3);
+        // The preset makes two retries of the rows' five.
+        for (row, waits) in rows.iter().zip(seen.at.windows(2)) {
+            let (least, wait) = (Duration::from_secs_f64(row["delay_s"].as_f64().unwrap()), waits[1] - waits[0]);
+            assert!((least..=Duration::from_secs(5)).contains(&wait), "{row}: {wait:?}");
+        }
+        firsts.push(seen.at[1]);
+    }
+    firsts.sort();
+    assert!(firsts[19] - firsts[0] > Duration::from_millis(50), "they are spread: {firsts:?}");
 }

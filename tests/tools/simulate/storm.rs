@@ -4,6 +4,8 @@
 //! fault lasts 20 s; mean of three seeds. The expected figures were measured once with those projects' own budgets on
 //! another model of the same description.
 
+use std::time::Duration;
+
 use redial::{
     policy::budget::{Budget, BudgetSetting},
     simulate::Strategy,
@@ -60,13 +62,21 @@ fn measured(strategy: &Strategy) -> [f64; 3] {
     sums.map(|sum| sum / 3.0)
 }
 
-/// Budgets bound what a client adds; only one that closes bounds what costs nothing: provably unsent requests.
+/// Where nothing can be reached, every request is provably unsent, and its first repeat costs nothing: a budget that is
+/// closed, or spent where its setting never closes, bounds that as well.
 #[test]
 fn nothing_can_be_reached() {
     let mut unreachable = scenario("outage");
     unreachable.trouble.kind = redial::simulate::TroubleKind::Unreachable;
-    let load = |name, budget| figures(&unreachable, &with_budget(name, budget)).load_factor;
-    let (usual, aws) = (load("usual", Budget::usual()), load("aws", Budget::aws()));
-    assert!(usual < 1.1, "{usual}");
-    assert!(aws > 2.0, "{aws}");
+    let budgets = [
+        ("usual", Budget::usual(), 1.1),
+        ("AWS", Budget::aws(), 1.5),
+        ("gRPC", Budget::grpc(10.0, 0.1).unwrap(), 1.1),
+        ("Finagle", Budget::finagle(Duration::from_secs(10), 0, 0.2).unwrap(), 1.6),
+    ];
+    for (name, budget, bound) in budgets {
+        let load = figures(&unreachable, &with_budget(name, budget)).load_factor;
+        println!("{name:8} {load:.3}");
+        assert!(load < bound, "{name}: {load}");
+    }
 }

@@ -1,9 +1,13 @@
 //! The arguments.
 
+mod tools;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+
+pub(super) use tools::{Coverage, Deps, Diff, Doc, Simulate};
 
 use super::terminal::Color;
 use crate::contract::duration;
@@ -24,6 +28,7 @@ const EXAMPLES: &str = "Examples:
   redial check contracts/
   redial explain contracts/github.toml GET https://api.github.com/user --status 429 --answer-header 'retry-after: 30'
   redial matrix contracts/github.toml
+  redial simulate contracts/github.toml --scenario brown-out
 
 Exit codes: 0 kept, 1 rules are broken, 2 something cannot be read.";
 
@@ -35,6 +40,16 @@ pub(super) enum Command {
     Explain(Explain),
     /// Prints, for each operation, what is repeated after each status and fault.
     Matrix(Matrix),
+    /// Writes the page for a wiki: what is repeated, what never, how long and how often at worst, and by which source.
+    Doc(Doc),
+    /// Says which crates of a Cargo.lock retry by themselves, and whether a contract declares them.
+    Deps(Deps),
+    /// Says what changes in meaning between two versions of a contract, and what became less safe.
+    Diff(Diff),
+    /// Says which operations of an OpenAPI document have no contract, and which of the contract are not in the document.
+    Coverage(Coverage),
+    /// Tries a contract out on a provider in trouble: a model of many clients, by the engine's own code.
+    Simulate(Simulate),
     /// Prints the JSON Schema of the format, for editors.
     Schema,
     /// Prints a commented contract to begin with.
@@ -98,18 +113,26 @@ pub(super) struct Check {
     pub(super) quiet: bool,
 }
 
+/// One contract.
+#[derive(Debug, Args)]
+pub(crate) struct Whole {
+    /// The contract: a file, a folder, a pattern, or - for standard input.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: String,
+    /// Which [env.NAME] overrides hold.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) env: Option<String>,
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   redial explain shop.toml POST https://api.shop.example/orders --header 'idempotency-key: 1' --status 503
   redial explain shop.toml GET https://api.shop.example/orders/7 --fault timeout --attempt 2 --elapsed 4s")]
 pub(super) struct Explain {
-    /// The contract: a file, a folder, or - for standard input.
-    pub(super) file: String,
+    #[command(flatten)]
+    pub(super) contract: Whole,
     pub(super) method: http::Method,
     pub(super) url: http::Uri,
-    /// Which [env.NAME] overrides hold.
-    #[arg(long, value_name = "NAME")]
-    pub(super) env: Option<String>,
     /// A header of the request, 'name: value'.
     #[arg(long = "header", short = 'H', value_name = "HEADER", value_parser = header)]
     pub(super) headers: Vec<(http::HeaderName, http::HeaderValue)>,
@@ -142,22 +165,27 @@ pub(super) struct Explain {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  redial matrix shop.toml
+  redial matrix contracts/shop.toml --format json")]
 pub(super) struct Matrix {
     #[command(flatten)]
     pub(super) input: Input,
     #[arg(long, default_value = "human")]
-    pub(super) format: MatrixFormat,
+    pub(super) format: Shape,
 }
 
-/// How a matrix is printed.
+/// For people or for machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum MatrixFormat {
+pub(super) enum Shape {
     #[default]
     Human,
     Json,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  redial init bank --host api.bank.example")]
 pub(super) struct Init {
     /// The provider's name.
     #[arg(default_value = "shop")]
