@@ -36,6 +36,11 @@ const RELEASE: &str = "
 UPDATE {jobs} AS j SET state = 'PENDING', worker = NULL, lease_until = NULL, started_at = NULL
 FROM {leases1} WHERE {leased} RETURNING {out}id, {out}token";
 
+/// As above: what it gave back, or put off, itself.
+const RELEASED: &str = "
+SELECT j.id, j.token FROM {jobs} AS j, {leases1}
+WHERE j.id = l.id AND j.token = l.token AND j.state || '' = 'PENDING'";
+
 const SNOOZE: &str = "
 UPDATE {jobs} AS j SET state = 'PENDING', worker = NULL, lease_until = NULL, started_at = NULL,
     run_at = {now} + $3, snoozes = j.snoozes + 1
@@ -143,14 +148,21 @@ impl SqlStore {
         if leases.is_empty() {
             return Ok(Vec::new());
         }
-        let rows = self.fetch("release", RELEASE, &[Value::Leases(leases)]).await?;
+        let values = [Value::Leases(leases)];
+        let mut rows = self.fetch("release", RELEASE, &values).await?;
+        if rows.len() < leases.len() {
+            rows = self.fetch("release", RELEASED, &values).await?;
+        }
         self.0.waker.wake();
         read("release", &rows, lease_of)
     }
 
     pub(super) async fn snooze_job(&self, lease: Lease, wait: Duration) -> Result<Held, Error> {
         let values = [Value::Int(lease.id.0), Value::Int(lease.token), Value::Int(ms(wait))];
-        let rows = self.fetch("put off", SNOOZE, &values).await?;
+        let mut rows = self.fetch("put off", SNOOZE, &values).await?;
+        if rows.is_empty() {
+            rows = self.fetch("put off", RELEASED, &[Value::Leases(&[lease])]).await?;
+        }
         Ok(if rows.is_empty() { Held::Lost } else { Held::Yes })
     }
 
