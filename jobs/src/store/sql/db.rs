@@ -91,6 +91,16 @@ impl Db {
         }
     }
 
+    /// One statement that returns no rows; how many it has changed.
+    pub(super) async fn execute(&self, sql: String, values: &[Value<'_>]) -> sqlx::Result<u64> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Db::Sqlite(pool) => Ok(lite(sql, values).execute(pool).await?.rows_affected()),
+            #[cfg(feature = "postgres")]
+            Db::Postgres(pool) => Ok(pg(sql, values).execute(pool).await?.rows_affected()),
+        }
+    }
+
     /// A transaction that may write. In SQLite it has the write lock from its start, so that it never has to give up
     /// half way because another one wrote.
     pub(super) async fn begin(&self) -> sqlx::Result<Tx> {
