@@ -1,0 +1,9 @@
+//! Contracts and their command, met by somebody who wishes them ill.
+
+mod bounds;
+mod diff;
+mod explaining;
+mod printing;
+mod refusing;
+mod support;
+mod watching;

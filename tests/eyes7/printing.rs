@@ -1,0 +1,78 @@
+//! What reaches a terminal, a log of CI, a page.
+
+use crate::support::*;
+
+fn clean(what: &str, text: &str) {
+    let found = text.chars().find(|c| c.is_control() && *c != '\n');
+    assert!(found.is_none(), "{what} prints {found:?}: {text:?}");
+}
+
+const ESCAPES: &str = "match = \"GET /a\"\nnever = \"\\u001b[2J\\u001b]0;title\\u0007\"\nfallback = \"\\u001b[8mhidden\"";
+
+/// TOML can write any control character; nothing of a file moves the reader's cursor.
+#[test]
+fn control_characters_of_a_file_are_not_printed() {
+    let text = operation(ESCAPES);
+    for arguments in [
+        &["check", "-"][..],
+        &["matrix", "-"],
+        &["doc", "-"],
+        &["explain", "-", "GET", "https://api.shop.example/a", "--status", "503"],
+    ] {
+        let ended = fed(&text, arguments);
+        clean(arguments[0], &ended.out);
+    }
+}
+
+#[test]
+fn control_characters_of_a_name_are_not_printed() {
+    let text = operation("match = \"GET /a\"").replace("name = \"o\"", "name = \"\\u001b[31mred\"");
+    for command in ["check", "matrix", "doc"] {
+        clean(command, &fed(&text, &[command, "-"]).out);
+    }
+}
+
+/// A raw one is no TOML: the line that is shown is not to do what it says.
+#[test]
+fn a_line_that_is_shown_is_not_obeyed() {
+    clean("check", &fed("format = 1 # \u{1b}[2J\u{1b}[1A all is well\n", &["check", "-", "--quiet"]).out);
+}
+
+/// GitHub reads commands at the beginnings of lines, and a carriage return ends one.
+#[test]
+fn no_commands_for_github_out_of_a_file() {
+    let text = "format = 1\n[provider.\"a\\r::error file=x::pwn\"]\nhosts = [\"a.example\"]\n";
+    let ended = fed(text, &["check", "-", "--format", "github"]);
+    let lines = ended.out.split(['\n', '\r']);
+    let made: Vec<&str> = lines.filter(|line| line.starts_with("::error file=x")).collect();
+    assert!(made.is_empty(), "{made:?} in {}", ended.out);
+}
+
+/// What could not be written is no success: `redial doc … > PAGE` on a full disk.
+#[test]
+fn a_full_disk_is_told() {
+    let folder = Folder::new();
+    folder.write("shop.toml", SHOP);
+    for command in ["doc shop.toml", "matrix shop.toml", "schema", "init", "check --format sarif shop.toml"] {
+        let ended = shell(folder.path(), &format!("$R {command} > /dev/full"));
+        assert_ne!(ended.code, Some(0), "{command}");
+    }
+}
+
+/// A diagnostic shows the line that it is about: the numbers of a budget are no secrets.
+#[test]
+fn a_number_is_no_secret() {
+    let text = SHOP.replace("elsewhere = []", "elsewhere = []\nbudget = { setting = \"grpc\", max_tokens = -7.0, token_ratio = 0.1 }");
+    let ended = fed(&text, &["check", "-", "--quiet"]);
+    assert!(ended.out.contains("max_tokens = -7.0"), "{}", ended.out);
+}
+
+/// A table row is one, whatever an operation is called.
+#[test]
+fn a_matrix_has_its_columns() {
+    let text = operation("match = \"GET /a\"").replace("name = \"o\"", "name = \"a|b\"");
+    let ended = fed(&text, &["matrix", "-"]);
+    let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+    let rows: Vec<usize> = ended.out.lines().filter(|line| line.starts_with('|')).map(columns).collect();
+    assert!(rows.windows(2).all(|two| two[0] == two[1]), "{rows:?}\n{}", ended.out);
+}

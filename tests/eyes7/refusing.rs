@@ -1,0 +1,123 @@
+//! What `check` lets pass.
+
+use redial::contract::Contract;
+
+use crate::support::*;
+
+/// S6: "for each rule its basis (official, practice, project)".
+#[test]
+fn a_rule_without_a_basis() {
+    let text = with("[[provider.shop.answer]]\nwhen = { status = 503, header = { x = \"1\" } }\nmeans = \"transient\"\n");
+    let ended = fed(&text, &["check", "-", "--quiet"]);
+    assert!(ended.out.contains("S6"), "no word about the basis: {}", ended.all());
+}
+
+/// S7: one statement cannot say of every operation that a repeat is safe: refused for a provider, and so for its override.
+#[test]
+fn a_statement_for_all_by_way_of_an_environment() {
+    let text = with("[env.prod.provider.shop]\nidempotent = { stated = \"all of them\" }\n");
+    let ended = fed(&text, &["check", "-", "--quiet", "--env", "prod"]);
+    assert!(ended.code == Some(1) && ended.out.contains("S7"), "{}", ended.all());
+}
+
+/// What `check` of CI does not look at is what production runs.
+#[test]
+fn an_environment_that_nobody_chose() {
+    let text = with("[env.prod.provider.shop]\nattempts = 50\nbudget = { setting = \"unlimited\" }\ntimeouts = { attempt = \"0s\" }\n");
+    assert!(Contract::builder().text("x", text.as_str()).env("prod").load().is_err());
+    let ended = fed(&text, &["check", "-", "--quiet"]);
+    assert_eq!(ended.code, Some(1), "the file has broken rules in it: {}", ended.all());
+}
+
+/// S7: "a method can also be declared *not* idempotent for an operation".
+#[test]
+fn not_idempotent_covers_every_pattern_of_the_operation() {
+    let text = operation("match = [\"DELETE /a\", \"/b/{position}\"]\nidempotent = { method = false }");
+    for url in ["https://api.shop.example/a", "https://api.shop.example/b/1"] {
+        let ended = fed(&text, &["explain", "-", "DELETE", url, "--status", "503"]);
+        assert!(ended.out.contains("(no-evidence)"), "DELETE {url}: {}", ended.all());
+    }
+    let ended = fed(&text, &["explain", "-", "PUT", "https://api.shop.example/b/1", "--status", "503"]);
+    assert!(ended.out.contains("(no-evidence)"), "PUT: {}", ended.all());
+}
+
+#[test]
+fn not_idempotent_covers_every_method() {
+    let text = operation("match = \"/b\"\nidempotent = { method = false }");
+    for method in ["GET", "PUT", "DELETE", "QUERY"] {
+        let ended = fed(&text, &["explain", "-", method, "https://api.shop.example/b", "--status", "503"]);
+        assert!(ended.out.contains("(no-evidence)"), "{method}: {}", ended.all());
+    }
+}
+
+/// A waiver in one team's file does not speak for another team's.
+#[test]
+fn a_waiver_is_its_files_own() {
+    let folder = Folder::new();
+    let waived = with("[[waiver]]\nrule = \"S19\"\nreason = \"being written\"\nuntil = 2027-01-01\n").replace("fallback  = \"none\"\n", "");
+    folder.write("a.toml", &waived);
+    folder.write("b.toml", &SHOP.replace("shop", "bank").replace("fallback  = \"none\"\n", ""));
+    let ended = run_in(folder.path(), &["check", "--quiet", "a.toml", "b.toml", "--as-of", "2026-12-01"]);
+    assert!(ended.code == Some(1) && ended.out.contains("b.toml"), "{}", ended.all());
+}
+
+/// The settings of the provider's other requests and those of an operation that is called `any` are told apart.
+#[test]
+fn an_operation_called_any() {
+    let text = with("[[provider.shop.operation]]\nname = \"any\"\nmatch = \"GET /a\"\nnever = \"money\"\n");
+    let check = fed(&text, &["check", "-", "--quiet"]);
+    let explained = fed(&text, &["explain", "-", "GET", "https://api.shop.example/zzz", "--status", "503"]);
+    assert!(
+        check.code == Some(1) || !explained.out.contains("1 of 3: money"),
+        "neither refused nor told apart: {}",
+        explained.all()
+    );
+}
+
+/// A repeat that can never be made is warned of (the issue: "warns where the worst case does not fit").
+#[test]
+fn a_wait_that_cannot_fit() {
+    let text = operation(
+        "match = \"GET /a\"\n[[provider.shop.operation.answer]]\nwhen = { status = 429 }\nmeans = \"rejected\"\nbasis = \"official\"\nwait = { at_least = \"11s\" }",
+    );
+    let ended = fed(&text, &["check", "-", "--quiet"]);
+    assert!(ended.out.contains("1 warning"), "11 s do not fit into 10 s: {}", ended.all());
+}
+
+/// What is given once to a baseline is still known on the next day.
+#[test]
+fn a_baseline_outlives_its_day() {
+    let folder = Folder::new();
+    folder.write("shop.toml", SHOP);
+    let at = |day: &str, more: &[&str]| {
+        run_in(folder.path(), &[&["check", "--quiet", "--deny", "warnings", "--as-of", day, "shop.toml"], more].concat())
+    };
+    assert_eq!(at("2028-01-01", &["--write-baseline", "debts.json"]).code, Some(0));
+    assert_eq!(at("2028-01-01", &["--baseline", "debts.json"]).code, Some(0));
+    let next = at("2028-01-02", &["--baseline", "debts.json"]);
+    assert_eq!(next.code, Some(0), "{}", next.all());
+}
+
+/// However the same file is named.
+#[test]
+fn a_baseline_knows_its_file() {
+    let folder = Folder::new();
+    folder.write("contracts/shop.toml", &SHOP.replace("fallback  = \"none\"\n", ""));
+    assert_eq!(run_in(folder.path(), &["check", "contracts/", "--write-baseline", "debts.json"]).code, Some(0));
+    for path in ["contracts", "./contracts", "contracts/shop.toml", "contracts/*.toml"] {
+        let ended = run_in(folder.path(), &["check", "--quiet", path, "--baseline", "debts.json"]);
+        assert_eq!(ended.code, Some(0), "{path}: {}", ended.all());
+    }
+}
+
+/// One known debt is one, not as many of its kind as anybody adds.
+#[test]
+fn a_baseline_counts() {
+    let folder = Folder::new();
+    let debts = |count: usize| with("").replace("elsewhere = []", &format!("elsewhere = [{}]", vec!["{ by = \"x\" }"; count].join(", ")));
+    folder.write("shop.toml", &debts(1));
+    assert_eq!(run_in(folder.path(), &["check", "shop.toml", "--write-baseline", "debts.json"]).code, Some(0));
+    folder.write("shop.toml", &debts(3));
+    let ended = run_in(folder.path(), &["check", "--quiet", "shop.toml", "--baseline", "debts.json"]);
+    assert_eq!(ended.code, Some(1), "two more of them: {}", ended.all());
+}
