@@ -54,3 +54,35 @@ fn waivers_times_problems() {
         .collect();
     checked("5000 waivers and 5000 problems", &with(&(operations + &waivers)));
 }
+
+/// Each finding that is printed reads the file from its beginning.
+#[test]
+fn many_findings_are_printed_in_a_while() {
+    use std::time::Instant;
+    let text = with(
+        &(0..1500)
+            .map(|at| format!("[[provider.shop.operation]]\nname=\"o{at}\"\nmatch=\"GET /o{at}\"\nelsewhere=[{{by=\"x\"}}]\n"))
+            .collect::<String>(),
+    );
+    let timed = |format: &str| {
+        let start = Instant::now();
+        assert_eq!(fed(&text, &["check", "-", "--quiet", "--format", format]).code, Some(1));
+        start.elapsed()
+    };
+    let (json, human) = (timed("json"), timed("human"));
+    assert!(human < json * 4, "1500 findings of {} kB: {json:?} as JSON, {human:?} for people", text.len() / 1000);
+}
+
+/// A scenario within every bound that is stated.
+#[test]
+fn a_silent_server() {
+    let folder = Folder::new();
+    folder.write("shop.toml", SHOP);
+    folder.write(
+        "silence.toml",
+        "name = \"x\"\nclients = 100000\nrate = 6000\nlength = \"80ms\"\n[trouble]\nkind = \"silence\"\nfrom = \"0s\"\nuntil = \"80ms\"\n",
+    );
+    let script = "ulimit -v 2000000; exec timeout 100 $R simulate shop.toml --scenario silence.toml > out.txt 2> err.txt";
+    let ended = shell(folder.path(), script);
+    assert!(matches!(ended.code, Some(0..=2)), "it ends with {:?} within 2 GB (a signal: out of memory; 124: 100 s)", ended.code);
+}

@@ -76,3 +76,38 @@ fn a_matrix_has_its_columns() {
     let rows: Vec<usize> = ended.out.lines().filter(|line| line.starts_with('|')).map(columns).collect();
     assert!(rows.windows(2).all(|two| two[0] == two[1]), "{rows:?}\n{}", ended.out);
 }
+
+/// The finding that says "a secret?" shows it, as soon as the URL has a query with `token=`.
+#[test]
+fn a_password_is_covered_whatever_follows_it() {
+    for url in ["https://ann:hunter2@shop.example/docs?token=abc", "https://ann:hunter2@shop.example/?api_key=abc"] {
+        let text = SHOP.replace("https://shop.example/docs", url);
+        for arguments in [&["check", "-", "--quiet"][..], &["doc", "-"], &["matrix", "-"]] {
+            let shown = fed(&text, arguments).all();
+            assert!(!shown.contains("hunter2"), "{url}: {shown}");
+        }
+        let error = redial::contract::Contract::parse("shop.toml", text.as_str()).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("hunter2"), "{url}: {error}");
+    }
+}
+
+/// A value of more than one line is one.
+#[test]
+fn a_secret_of_two_lines_is_covered() {
+    let text = with("[[provider.shop.answer]]\nwhen = { status = 403, header = { authorization = \"\"\"\nBearer s3cret\"\"\" } }\nmeans = \"busines\"\n");
+    let shown = fed(&text, &["check", "-", "--quiet"]).all();
+    assert!(!shown.contains("s3cret"), "{shown}");
+}
+
+#[test]
+fn control_characters_of_a_scenario_and_a_lock_are_not_printed() {
+    let folder = Folder::new();
+    folder.write("shop.toml", SHOP);
+    folder.write(
+        "scenario.toml",
+        "name = \"\\u001b[31mred\"\nclients = 1\nlength = \"10s\"\n[trouble]\nkind = \"silence\"\nfrom = \"1s\"\nuntil = \"5s\"\n",
+    );
+    folder.write("Cargo.lock", "version = 4\n[[package]]\nname = \"octocrab\"\nversion = \"0.40.0\\u001b[2J\"\n");
+    clean("simulate", &run_in(folder.path(), &["simulate", "shop.toml", "--scenario", "scenario.toml"]).out);
+    clean("deps", &run_in(folder.path(), &["deps", "Cargo.lock"]).out);
+}

@@ -121,3 +121,63 @@ fn a_baseline_counts() {
     let ended = run_in(folder.path(), &["check", "--quiet", "shop.toml", "--baseline", "debts.json"]);
     assert_eq!(ended.code, Some(1), "two more of them: {}", ended.all());
 }
+
+/// What is misspelt is said once, and not also as missing.
+#[test]
+fn a_misspelt_meaning_is_one_problem() {
+    let text = with("[[provider.shop.answer]]\nwhen = { status = 404 }\nmeans = \"busines\"\nbasis = \"project\"\n");
+    let ended = fed(&text, &["check", "-", "--quiet"]);
+    assert!(ended.out.contains("1 error,"), "{}", ended.out);
+    let text = operation("match = \"GET /a\"\n[[provider.shop.operation.answer]]\nwhen = { status = 429 }\nmeans = \"rejected\"\nbasis = \"official\"\nwait = { header = \"x\", unit = \"fortnights\" }");
+    let ended = fed(&text, &["check", "-", "--quiet"]);
+    assert!(ended.out.contains("1 error,"), "{}", ended.out);
+}
+
+/// "Once more": and where was the first? It is in the other file.
+#[test]
+fn the_first_of_two_is_named_by_its_file() {
+    let folder = Folder::new();
+    folder.write("first.toml", SHOP);
+    folder.write("second.toml", SHOP);
+    let ended = run_in(folder.path(), &["check", "--quiet", "first.toml", "second.toml"]);
+    assert!(ended.code == Some(1) && ended.out.contains("first.toml:3"), "{}", ended.out);
+    folder.write("second.toml", &SHOP.replace("provider.shop", "provider.bank"));
+    let ended = run_in(folder.path(), &["check", "--quiet", "first.toml", "second.toml"]);
+    assert!(ended.code == Some(1) && ended.out.contains("first.toml:4"), "{}", ended.out);
+}
+
+/// A contract of nobody: the first line of a file that was cut, say. It checks, and is in force.
+#[test]
+fn a_contract_without_a_provider() {
+    let ended = fed("format = 1\n", &["check", "-", "--quiet", "--deny", "warnings"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.all());
+}
+
+/// A wait on an answer that is final is never waited, and a status of success is not final for being listed.
+#[test]
+fn what_says_nothing_is_said() {
+    let wait = operation("match = \"GET /a\"\n[[provider.shop.operation.answer]]\nwhen = { status = 404 }\nmeans = \"business\"\nbasis = \"official\"\nwait = { at_least = \"1s\" }");
+    let listed = with("").replace("elsewhere = []", "elsewhere = []\nbusiness = { status = [200] }");
+    for text in [wait, listed] {
+        let ended = fed(&text, &["check", "-", "--quiet", "--deny", "warnings"]);
+        assert_eq!(ended.code, Some(1), "{}", ended.all());
+    }
+}
+
+/// S16: "One ERROR per call, for a final failure of what should have worked": a 500 that Stripe has saved is one.
+#[tokio::test(start_paused = true)]
+async fn a_saved_failure_is_an_error() {
+    use crate::capture::Capture;
+    use redial::testing::{self, Reply};
+    use tower::{Layer, ServiceExt};
+    for key in [false, true] {
+        let (capture, _guard) = Capture::start();
+        let contract = Contract::preset("stripe").unwrap();
+        let service = testing::service([500; 4].map(Reply::status));
+        let request = http::Request::post("https://api.stripe.com/v1/charges");
+        let request = if key { request.header("idempotency-key", "1") } else { request };
+        let request = request.body(http_body_util::Full::<bytes::Bytes>::default()).unwrap();
+        let _ = redial::RetryLayer::new(contract).layer(service.clone()).oneshot(request).await;
+        assert_eq!(capture.at(tracing::Level::ERROR).len(), 1, "with a key: {key}");
+    }
+}
