@@ -6,7 +6,8 @@ fn checked(name: &str, text: &str) {
     assert!(text.len() < 1_000_000, "{name}: {} bytes", text.len());
     let folder = Folder::new();
     folder.write("big.toml", text);
-    let ended = shell(folder.path(), "ulimit -v 1500000; exec timeout 60 $R check --quiet big.toml > out.txt 2> err.txt");
+    let ended =
+        shell(folder.path(), "ulimit -v 1500000; exec timeout 60 $R check --quiet big.toml > out.txt 2> err.txt");
     assert!(
         matches!(ended.code, Some(0..=2)),
         "{name}: a file of {} kB ends it with {:?} (a signal is out of memory, 124 a minute)",
@@ -47,10 +48,16 @@ fn hosts_times_operations() {
 #[test]
 fn waivers_times_problems() {
     let operations: String = (0..5000)
-        .map(|at| format!("[[provider.shop.operation]]\nname=\"o{at}\"\nmatch=\"GET /o{at}\"\nelsewhere=[{{by=\"x\"}}]\n"))
+        .map(|at| {
+            format!("[[provider.shop.operation]]\nname=\"o{at}\"\nmatch=\"GET /o{at}\"\nelsewhere=[{{by=\"x\"}}]\n")
+        })
         .collect();
     let waivers: String = (0..5000)
-        .map(|at| format!("[[waiver]]\nrule=\"S13\"\nprovider=\"shop\"\noperation=\"zz{at}\"\nreason=\"x\"\nuntil=2027-01-01\n"))
+        .map(|at| {
+            format!(
+                "[[waiver]]\nrule=\"S13\"\nprovider=\"shop\"\noperation=\"zz{at}\"\nreason=\"x\"\nuntil=2027-01-01\n"
+            )
+        })
         .collect();
     checked("5000 waivers and 5000 problems", &with(&(operations + &waivers)));
 }
@@ -61,7 +68,9 @@ fn many_findings_are_printed_in_a_while() {
     use std::time::Instant;
     let text = with(
         &(0..1500)
-            .map(|at| format!("[[provider.shop.operation]]\nname=\"o{at}\"\nmatch=\"GET /o{at}\"\nelsewhere=[{{by=\"x\"}}]\n"))
+            .map(|at| {
+                format!("[[provider.shop.operation]]\nname=\"o{at}\"\nmatch=\"GET /o{at}\"\nelsewhere=[{{by=\"x\"}}]\n")
+            })
             .collect::<String>(),
     );
     let timed = |format: &str| {
@@ -82,7 +91,12 @@ fn a_silent_server() {
         "silence.toml",
         "name = \"x\"\nclients = 100000\nrate = 6000\nlength = \"80ms\"\n[trouble]\nkind = \"silence\"\nfrom = \"0s\"\nuntil = \"80ms\"\n",
     );
-    let script = "ulimit -v 2000000; exec timeout 100 $R simulate shop.toml --scenario silence.toml > out.txt 2> err.txt";
+    let script =
+        "ulimit -v 2000000; exec timeout 100 $R simulate shop.toml --scenario silence.toml > out.txt 2> err.txt";
     let ended = shell(folder.path(), script);
-    assert!(matches!(ended.code, Some(0..=2)), "it ends with {:?} within 2 GB (a signal: out of memory; 124: 100 s)", ended.code);
+    assert!(
+        matches!(ended.code, Some(0..=2)),
+        "it ends with {:?} within 2 GB (a signal: out of memory; 124: 100 s)",
+        ended.code
+    );
 }

@@ -45,7 +45,8 @@ fn methods_that_an_operation_loses() {
 #[test]
 fn a_final_rule_is_hidden_by_order() {
     let last = "[[provider.shop.operation.answer]]\nwhen = { status = 429, header = { quota = \"0\" } }\nmeans = \"business\"\nbasis = \"official\"\n";
-    let any = "[[provider.shop.operation.answer]]\nwhen = { status = 429 }\nmeans = \"rejected\"\nbasis = \"official\"\n";
+    let any =
+        "[[provider.shop.operation.answer]]\nwhen = { status = 429 }\nmeans = \"rejected\"\nbasis = \"official\"\n";
     let old = operation(&format!("match = \"POST /a\"\n{last}{any}"));
     let new = operation(&format!("match = \"POST /a\"\n{any}{last}"));
     less_safe("order", &old, &new);
@@ -54,7 +55,8 @@ fn a_final_rule_is_hidden_by_order() {
 /// The provider's own header is read no longer, or in a unit a thousand times smaller.
 #[test]
 fn the_server_is_heard_less() {
-    let server = |text: &str| with("").replace("elsewhere = []", &format!("elsewhere = []\nserver = {{ wait = [{text}] }}"));
+    let server =
+        |text: &str| with("").replace("elsewhere = []", &format!("elsewhere = []\nserver = {{ wait = [{text}] }}"));
     let old = server("{ header = \"x-wait\", unit = \"seconds\" }");
     less_safe("seconds become ms", &old, &server("{ header = \"x-wait\", unit = \"ms\" }"));
     less_safe("another header", &old, &server("{ header = \"x-other\", unit = \"seconds\" }"));
@@ -64,7 +66,9 @@ fn the_server_is_heard_less() {
 #[test]
 fn an_environment() {
     let old = with("[env.prod.defaults]\nhold = \"retries\"\n");
-    let new = with("[env.prod.provider.shop]\nattempts = { max = 9, reason = \"x\" }\nbudget = { setting = \"unlimited\", reason = \"x\" }\n");
+    let new = with(
+        "[env.prod.provider.shop]\nattempts = { max = 9, reason = \"x\" }\nbudget = { setting = \"unlimited\", reason = \"x\" }\n",
+    );
     let folder = Folder::new();
     folder.write("old.toml", &old);
     folder.write("new.toml", &new);

@@ -128,8 +128,11 @@ impl Outcome {
     fn arguments(&self) -> Vec<String> {
         match self {
             Outcome::Answer(status, headers, body) => {
-                let mut out = vec!["--status".to_owned(), status.to_string(), "--answer-body".to_owned(), (*body).to_owned()];
-                headers.iter().for_each(|(name, value)| out.extend(["--answer-header".to_owned(), format!("{name}: {value}")]));
+                let mut out =
+                    vec!["--status".to_owned(), status.to_string(), "--answer-body".to_owned(), (*body).to_owned()];
+                headers
+                    .iter()
+                    .for_each(|(name, value)| out.extend(["--answer-header".to_owned(), format!("{name}: {value}")]));
                 out
             }
             Outcome::Fault(kind) => vec!["--fault".to_owned(), (*kind).to_owned()],
@@ -139,7 +142,10 @@ impl Outcome {
 
 fn explained(contract: &str, asked: &Asked, outcome: &Outcome, more: &[&str]) -> Ended {
     let mut arguments = vec!["explain".to_owned(), "-".to_owned(), asked.method.to_owned(), asked.url.clone()];
-    asked.headers.iter().for_each(|(name, value)| arguments.extend(["--header".to_owned(), format!("{name}: {value}")]));
+    asked
+        .headers
+        .iter()
+        .for_each(|(name, value)| arguments.extend(["--header".to_owned(), format!("{name}: {value}")]));
     arguments.extend(outcome.arguments());
     arguments.extend(more.iter().map(|text| (*text).to_owned()));
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -160,8 +166,23 @@ async fn lived(contract: &str, asked: &Asked, outcomes: &[Outcome]) -> (usize, O
 
 fn sample(dice: &mut Dice) -> (Asked, Outcome) {
     let method = *dice.one(&["GET", "POST", "PUT", "DELETE", "PATCH", "QUERY"]);
-    let path = *dice.one(&["/orders", "/orders/", "/position", "/position?generation=1", "/stated", "/money", "/zzz", "/%6frders"]);
-    let host = *dice.one(&["api.shop.example", "API.shop.example:443", "eu.shop.example", "shop.example", "elsewhere.example"]);
+    let path = *dice.one(&[
+        "/orders",
+        "/orders/",
+        "/position",
+        "/position?generation=1",
+        "/stated",
+        "/money",
+        "/zzz",
+        "/%6frders",
+    ]);
+    let host = *dice.one(&[
+        "api.shop.example",
+        "API.shop.example:443",
+        "eu.shop.example",
+        "shop.example",
+        "elsewhere.example",
+    ]);
     let headers = match dice.roll(6) {
         0 => vec![("order-key", "1")],
         1 => vec![("idempotency-key", "1")],
@@ -202,7 +223,11 @@ fn verdict(out: &str) -> Result<String, String> {
         _ if last.starts_with("=> repeated") => Ok("repeated".to_owned()),
         _ if last.starts_with("=> the answer goes") => Ok("success".to_owned()),
         _ if last.contains("nothing names it") => Ok("permanent".to_owned()),
-        _ => last.split_once(" (").and_then(|(_, rest)| rest.split_once(')')).map(|(reason, _)| reason.to_owned()).ok_or(last.to_owned()),
+        _ => last
+            .split_once(" (")
+            .and_then(|(_, rest)| rest.split_once(')'))
+            .map(|(reason, _)| reason.to_owned())
+            .ok_or(last.to_owned()),
     }
 }
 
@@ -227,7 +252,10 @@ async fn a_first_attempt() {
         // A host of nobody: one timeout is attempt and call, and which of them ended it is no matter.
         let nobodys = ended.out.contains("no provider has this host") && matches!(outcome, Outcome::Fault("timeout"));
         if !nobodys && differs(&said, sent, 1, &stop) {
-            wrong.push(format!("{} {} {:?} {outcome:?}: said {said}, sent {sent}, stop {stop:?}", asked.method, asked.url, asked.headers));
+            wrong.push(format!(
+                "{} {} {:?} {outcome:?}: said {said}, sent {sent}, stop {stop:?}",
+                asked.method, asked.url, asked.headers
+            ));
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
@@ -247,7 +275,9 @@ async fn a_second_attempt() {
         let unknown = match &first {
             Outcome::Fault(kind) => matches!(*kind, "reset" | "timeout" | "closed"),
             // A rejected one had no effect.
-            Outcome::Answer(..) => !explained(CONTRACT, &asked, &first, &[]).out.contains("rejected before it was processed"),
+            Outcome::Answer(..) => {
+                !explained(CONTRACT, &asked, &first, &[]).out.contains("rejected before it was processed")
+            }
         };
         let more: &[&str] = if unknown { &["--attempt", "2", "--after-unknown"] } else { &["--attempt", "2"] };
         let ended = explained(CONTRACT, &asked, &second, more);
@@ -366,5 +396,90 @@ fn a_limit_of_github_whose_end_cannot_be_read() {
         headers.iter().for_each(|header| arguments.extend(["--answer-header", header]));
         let ended = fed(&preset, &arguments);
         assert!(!ended.out.contains("250ms to 1s"), "{headers:?}: {}", ended.out);
+    }
+}
+
+/// How many requests a channel of gRPC sends.
+async fn called(asked: &Asked, outcome: &Outcome) -> usize {
+    let contract = Contract::parse("c.toml", CONTRACT).unwrap();
+    let done = Reply::status(200).header("content-type", "application/grpc").header("grpc-status", "0");
+    let service = testing::service([outcome.reply(), done]);
+    let request = asked.request().map(|_| tonic::body::Body::empty());
+    let _ = redial::grpc::channel(service.clone(), contract).oneshot(request).await;
+    service.seen().requests.len()
+}
+
+/// gRPC: each code, with and without the server's pushback, with and without a key.
+#[tokio::test(start_paused = true)]
+async fn codes_of_grpc() {
+    let mut wrong = Vec::new();
+    let codes = ["0", "1", "4", "5", "8", "13", "14", "16", "17", "99999999999", "-1", "x", ""];
+    for code in codes {
+        for pushback in [None, Some("100"), Some("-1"), Some("25000"), Some("soon")] {
+            for key in [false, true] {
+                let mut headers = vec![("content-type", "application/grpc+proto")];
+                headers.extend(key.then_some(("idempotency-key", "1")));
+                let asked = Asked { method: "POST", url: "https://api.shop.example/p.S/M".to_owned(), headers };
+                let mut answer = vec![("content-type", "application/grpc"), ("grpc-status", code)];
+                answer.extend(pushback.map(|wait| ("grpc-retry-pushback-ms", wait)));
+                let outcome = Outcome::Answer(200, answer, "");
+                let ended = explained(CONTRACT, &asked, &outcome, &[]);
+                let sent = called(&asked, &outcome).await;
+                let said = verdict(&ended.out).unwrap_or_else(|last| panic!("{last}: {}", ended.all()));
+                if (said == "repeated") != (sent == 2) {
+                    wrong.push(format!("{code:?} {pushback:?} key {key}: said {said}, sent {sent}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Each unit, with what a hostile server writes there: never a panic, and never sooner than a wait that can be read.
+#[test]
+fn units_of_waits() {
+    for unit in ["epoch-s", "epoch-ms", "seconds", "ms", "iso8601"] {
+        let text = operation(&format!(
+            "match = \"GET /a\"\n[[provider.shop.operation.answer]]\nwhen = {{ status = 429 }}\nmeans = \"rejected\"\nbasis = \"official\"\nwait = {{ header = \"x-reset\", unit = \"{unit}\" }}"
+        ));
+        for value in [
+            "0",
+            "-1",
+            "1e3",
+            "nan",
+            "99999999999999999999999999",
+            "18446744073709551615",
+            "0.5",
+            "+5",
+            "2026-12-01T00:00:00Z",
+            "9999-12-31T23:59:59Z",
+            "2026-13-45T99:99:99Z",
+            "",
+            " 5 ",
+            "5, 6",
+            "\u{e9}",
+        ] {
+            let ended = fed(
+                &text,
+                &[
+                    "explain",
+                    "-",
+                    "GET",
+                    "https://api.shop.example/a",
+                    "--status",
+                    "429",
+                    "--answer-header",
+                    &format!("x-reset: {value}"),
+                ],
+            );
+            assert!(
+                matches!(ended.code, Some(0 | 2)) && !ended.err.contains("panicked"),
+                "{unit} {value:?}: {}",
+                ended.all()
+            );
+            if value.len() > 19 && value.bytes().all(|byte| byte.is_ascii_digit()) && unit != "iso8601" {
+                assert!(ended.out.contains("(wait-too-long)"), "{unit} {value:?}: {}", ended.out);
+            }
+        }
     }
 }

@@ -7,7 +7,8 @@ fn clean(what: &str, text: &str) {
     assert!(found.is_none(), "{what} prints {found:?}: {text:?}");
 }
 
-const ESCAPES: &str = "match = \"GET /a\"\nnever = \"\\u001b[2J\\u001b]0;title\\u0007\"\nfallback = \"\\u001b[8mhidden\"";
+const ESCAPES: &str =
+    "match = \"GET /a\"\nnever = \"\\u001b[2J\\u001b]0;title\\u0007\"\nfallback = \"\\u001b[8mhidden\"";
 
 /// TOML can write any control character; nothing of a file moves the reader's cursor.
 #[test]
@@ -62,7 +63,10 @@ fn a_full_disk_is_told() {
 /// A diagnostic shows the line that it is about: the numbers of a budget are no secrets.
 #[test]
 fn a_number_is_no_secret() {
-    let text = SHOP.replace("elsewhere = []", "elsewhere = []\nbudget = { setting = \"grpc\", max_tokens = -7.0, token_ratio = 0.1 }");
+    let text = SHOP.replace(
+        "elsewhere = []",
+        "elsewhere = []\nbudget = { setting = \"grpc\", max_tokens = -7.0, token_ratio = 0.1 }",
+    );
     let ended = fed(&text, &["check", "-", "--quiet"]);
     assert!(ended.out.contains("max_tokens = -7.0"), "{}", ended.out);
 }
@@ -94,7 +98,9 @@ fn a_password_is_covered_whatever_follows_it() {
 /// A value of more than one line is one.
 #[test]
 fn a_secret_of_two_lines_is_covered() {
-    let text = with("[[provider.shop.answer]]\nwhen = { status = 403, header = { authorization = \"\"\"\nBearer s3cret\"\"\" } }\nmeans = \"busines\"\n");
+    let text = with(
+        "[[provider.shop.answer]]\nwhen = { status = 403, header = { authorization = \"\"\"\nBearer s3cret\"\"\" } }\nmeans = \"busines\"\n",
+    );
     let shown = fed(&text, &["check", "-", "--quiet"]).all();
     assert!(!shown.contains("s3cret"), "{shown}");
 }

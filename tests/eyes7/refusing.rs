@@ -7,7 +7,8 @@ use crate::support::*;
 /// S6: "for each rule its basis (official, practice, project)".
 #[test]
 fn a_rule_without_a_basis() {
-    let text = with("[[provider.shop.answer]]\nwhen = { status = 503, header = { x = \"1\" } }\nmeans = \"transient\"\n");
+    let text =
+        with("[[provider.shop.answer]]\nwhen = { status = 503, header = { x = \"1\" } }\nmeans = \"transient\"\n");
     let ended = fed(&text, &["check", "-", "--quiet"]);
     assert!(ended.out.contains("S6"), "no word about the basis: {}", ended.all());
 }
@@ -23,7 +24,9 @@ fn a_statement_for_all_by_way_of_an_environment() {
 /// What `check` of CI does not look at is what production runs.
 #[test]
 fn an_environment_that_nobody_chose() {
-    let text = with("[env.prod.provider.shop]\nattempts = 50\nbudget = { setting = \"unlimited\" }\ntimeouts = { attempt = \"0s\" }\n");
+    let text = with(
+        "[env.prod.provider.shop]\nattempts = 50\nbudget = { setting = \"unlimited\" }\ntimeouts = { attempt = \"0s\" }\n",
+    );
     assert!(Contract::builder().text("x", text.as_str()).env("prod").load().is_err());
     let ended = fed(&text, &["check", "-", "--quiet"]);
     assert_eq!(ended.code, Some(1), "the file has broken rules in it: {}", ended.all());
@@ -54,7 +57,8 @@ fn not_idempotent_covers_every_method() {
 #[test]
 fn a_waiver_is_its_files_own() {
     let folder = Folder::new();
-    let waived = with("[[waiver]]\nrule = \"S19\"\nreason = \"being written\"\nuntil = 2027-01-01\n").replace("fallback  = \"none\"\n", "");
+    let waived = with("[[waiver]]\nrule = \"S19\"\nreason = \"being written\"\nuntil = 2027-01-01\n")
+        .replace("fallback  = \"none\"\n", "");
     folder.write("a.toml", &waived);
     folder.write("b.toml", &SHOP.replace("shop", "bank").replace("fallback  = \"none\"\n", ""));
     let ended = run_in(folder.path(), &["check", "--quiet", "a.toml", "b.toml", "--as-of", "2026-12-01"]);
@@ -90,7 +94,10 @@ fn a_baseline_outlives_its_day() {
     let folder = Folder::new();
     folder.write("shop.toml", SHOP);
     let at = |day: &str, more: &[&str]| {
-        run_in(folder.path(), &[&["check", "--quiet", "--deny", "warnings", "--as-of", day, "shop.toml"], more].concat())
+        run_in(
+            folder.path(),
+            &[&["check", "--quiet", "--deny", "warnings", "--as-of", day, "shop.toml"], more].concat(),
+        )
     };
     assert_eq!(at("2028-01-01", &["--write-baseline", "debts.json"]).code, Some(0));
     assert_eq!(at("2028-01-01", &["--baseline", "debts.json"]).code, Some(0));
@@ -114,7 +121,9 @@ fn a_baseline_knows_its_file() {
 #[test]
 fn a_baseline_counts() {
     let folder = Folder::new();
-    let debts = |count: usize| with("").replace("elsewhere = []", &format!("elsewhere = [{}]", vec!["{ by = \"x\" }"; count].join(", ")));
+    let debts = |count: usize| {
+        with("").replace("elsewhere = []", &format!("elsewhere = [{}]", vec!["{ by = \"x\" }"; count].join(", ")))
+    };
     folder.write("shop.toml", &debts(1));
     assert_eq!(run_in(folder.path(), &["check", "shop.toml", "--write-baseline", "debts.json"]).code, Some(0));
     folder.write("shop.toml", &debts(3));
@@ -128,7 +137,9 @@ fn a_misspelt_meaning_is_one_problem() {
     let text = with("[[provider.shop.answer]]\nwhen = { status = 404 }\nmeans = \"busines\"\nbasis = \"project\"\n");
     let ended = fed(&text, &["check", "-", "--quiet"]);
     assert!(ended.out.contains("1 error,"), "{}", ended.out);
-    let text = operation("match = \"GET /a\"\n[[provider.shop.operation.answer]]\nwhen = { status = 429 }\nmeans = \"rejected\"\nbasis = \"official\"\nwait = { header = \"x\", unit = \"fortnights\" }");
+    let text = operation(
+        "match = \"GET /a\"\n[[provider.shop.operation.answer]]\nwhen = { status = 429 }\nmeans = \"rejected\"\nbasis = \"official\"\nwait = { header = \"x\", unit = \"fortnights\" }",
+    );
     let ended = fed(&text, &["check", "-", "--quiet"]);
     assert!(ended.out.contains("1 error,"), "{}", ended.out);
 }
@@ -156,7 +167,9 @@ fn a_contract_without_a_provider() {
 /// A wait on an answer that is final is never waited, and a status of success is not final for being listed.
 #[test]
 fn what_says_nothing_is_said() {
-    let wait = operation("match = \"GET /a\"\n[[provider.shop.operation.answer]]\nwhen = { status = 404 }\nmeans = \"business\"\nbasis = \"official\"\nwait = { at_least = \"1s\" }");
+    let wait = operation(
+        "match = \"GET /a\"\n[[provider.shop.operation.answer]]\nwhen = { status = 404 }\nmeans = \"business\"\nbasis = \"official\"\nwait = { at_least = \"1s\" }",
+    );
     let listed = with("").replace("elsewhere = []", "elsewhere = []\nbusiness = { status = [200] }");
     for text in [wait, listed] {
         let ended = fed(&text, &["check", "-", "--quiet", "--deny", "warnings"]);
@@ -180,4 +193,69 @@ async fn a_saved_failure_is_an_error() {
         let _ = redial::RetryLayer::new(contract).layer(service.clone()).oneshot(request).await;
         assert_eq!(capture.at(tracing::Level::ERROR).len(), 1, "with a key: {key}");
     }
+}
+
+/// The page of `Contract::preset`: "or load both with an `[env.NAME]` of yours".
+#[test]
+fn a_preset_and_an_environment_of_ones_own() {
+    let own = "format = 1\n[env.prod.provider.github]\nattempts = 2\n";
+    let github = Contract::preset_text("github").unwrap();
+    let loaded = Contract::builder().text("github.toml", github).text("own.toml", own).env("prod").load();
+    assert!(loaded.is_ok(), "{}", loaded.unwrap_err());
+}
+
+/// Two files that say how long a request to an unknown host may take say it differently.
+#[test]
+fn two_files_disagree_about_unknown_hosts() {
+    let one = with("[defaults]\nunknown_hosts = \"5s\"\n");
+    let other = SHOP.replace("shop", "bank") + "[defaults]\nunknown_hosts = \"50s\"\n";
+    let folder = Folder::new();
+    folder.write("a.toml", &one);
+    folder.write("b.toml", &other);
+    let ended = run_in(folder.path(), &["check", "--quiet", "--deny", "warnings", "a.toml", "b.toml"]);
+    assert_eq!(ended.code, Some(1), "the second is not heard, and nobody says so: {}", ended.all());
+}
+
+/// S6: the source is where a reader finds it.
+#[test]
+fn a_source_is_an_address() {
+    for url in ["not a url", "TODO", "https://", "https:ann:hunter2@shop.example"] {
+        let ended =
+            fed(&SHOP.replace("https://shop.example/docs", url), &["check", "-", "--quiet", "--deny", "warnings"]);
+        assert_eq!(ended.code, Some(1), "{url}: {}", ended.all());
+    }
+}
+
+/// The folder that ships.
+#[test]
+fn the_folder_of_presets() {
+    let ended = fed("", &["check", "contracts/", "--quiet", "--as-of", "2026-12-01"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.out);
+}
+
+/// Rules are joined, says the page; an environment's silently take the place of the operation's own, here of the one
+/// that made a 429 final.
+#[test]
+fn rules_of_an_environment_are_joined() {
+    let text = operation(
+        "match = \"GET /a\"\n[[provider.shop.operation.answer]]\nwhen = { status = 429, header = { quota = \"0\" } }\nmeans = \"business\"\nbasis = \"official\"\n[[provider.shop.answer]]\nwhen = { status = 429 }\nmeans = \"rejected\"\nbasis = \"official\"\n[[env.prod.provider.shop.operation]]\nname = \"o\"\n[[env.prod.provider.shop.operation.answer]]\nwhen = { status = 404 }\nmeans = \"success\"\nbasis = \"project\"",
+    );
+    let ask = |env: &[&str]| {
+        let arguments =
+            ["explain", "-", "GET", "https://api.shop.example/a", "--status", "429", "--answer-header", "quota: 0"];
+        fed(&text, &[&arguments[..], env].concat())
+    };
+    assert!(ask(&[]).out.contains("not repeated"));
+    let ended = ask(&["--env", "prod"]);
+    assert!(ended.out.contains("not repeated"), "{}", ended.all());
+}
+
+/// An operation's `idempotent = { key = true }` says that a key is always sent; the engine asks for it all the same.
+#[test]
+fn a_checklist_does_not_promise_what_the_engine_asks_for() {
+    let text =
+        operation("match = \"POST /a\"\nkey = { header = \"k\", valid_for = \"24h\" }\nidempotent = { key = true }");
+    assert!(fed(&text, &["check", "-"]).out.contains("an idempotency key is always sent"));
+    let ended = fed(&text, &["explain", "-", "POST", "https://api.shop.example/a", "--status", "503"]);
+    assert!(ended.out.contains("(no-evidence)"), "{}", ended.out);
 }
