@@ -117,3 +117,24 @@ fn control_characters_of_a_scenario_and_a_lock_are_not_printed() {
     clean("simulate", &run_in(folder.path(), &["simulate", "shop.toml", "--scenario", "scenario.toml"]).out);
     clean("deps", &run_in(folder.path(), &["deps", "Cargo.lock"]).out);
 }
+
+/// One place has one column, whoever prints it: characters, and an editor's mark of UTF-8 is none of them.
+#[test]
+fn a_column_is_the_same_everywhere() {
+    let wide = SHOP.replace("\"platform\"", "\"plätförm日本\", ownr = 3");
+    let marked = format!("\u{feff}{}", SHOP.replace("format = 1", "formt = 1"));
+    for (text, words, line, column) in [(wide, "`ownr`", 5, 95), (marked, "`formt`", 1, 1)] {
+        let json: serde_json::Value =
+            serde_json::from_str(&fed(&text, &["check", "-", "--format", "json"]).out).unwrap();
+        let findings = json["findings"].as_array().unwrap();
+        let finding = findings.iter().find(|finding| finding["message"].as_str().unwrap().contains(words)).unwrap();
+        let human = fed(&text, &["check", "-", "--quiet"]).out;
+        let shown = human.contains(&format!("<stdin>:{line}:{column}]"));
+        assert!(
+            finding["column"] == column && shown,
+            "{words}: wanted {column}, JSON says {}\n{}",
+            finding["column"],
+            human.lines().filter(|line| line.contains("<stdin>")).collect::<Vec<_>>().join("\n")
+        );
+    }
+}
