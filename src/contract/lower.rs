@@ -291,9 +291,7 @@ fn evidence(mut builder: StandardPolicyBuilder, operation: &Operation) -> Standa
         builder = builder.idempotent(Arc::<str>::from(stated.value.as_str()));
     }
     if idempotent.method.as_deref() == Some(&false) {
-        for method in super::routing::methods(operation) {
-            builder = builder.not_idempotent(method);
-        }
+        builder = builder.no_method_is_idempotent();
     }
     builder
 }
