@@ -21,7 +21,7 @@ pub(super) fn rule(written: &At<Answer>, provider: &Provider, problems: &mut Vec
     let Some(means) = means else {
         let problem = Problem::broken("S6", written.place, "the rule does not say what the answer means");
         let help = "write `means = \"transient\"`, `\"rejected\"`, `\"business\"`, `\"success\"` or `\"verify\"`";
-        problems.push(problem.label("`means` is missing").help(help));
+        problems.push(problem.label("`means` is missing").missing(["means"]).help(help));
         return None;
     };
     let source = provider.source.as_ref().and_then(|source| source.url.as_ref());
@@ -119,15 +119,18 @@ fn in_body(mut rule: AnswerRule, body: &At<BodyTest>, problems: &mut Vec<Problem
 }
 
 fn waits(mut rule: AnswerRule, wait: &At<Wait>, problems: &mut Vec<Problem>) -> AnswerRule {
-    let Wait { header, unit, at_least } = &wait.value;
+    let Wait { header, unit, at_least, otherwise } = &wait.value;
     match (header, unit) {
         (Some(header), Some(unit)) => rule = rule.wait_header(header.value.0.clone(), unit.unit()),
-        (None, None) if at_least.is_some() => {}
+        (None, None) if at_least.is_some() && otherwise.is_none() => {}
         _ => {
             let problem = Problem::broken("S17", wait.place, "a wait needs a header with its unit, or a least time");
             let help = "write `wait = { header = \"x-reset\", unit = \"epoch-s\" }` or `wait = { at_least = \"60s\" }`";
-            problems.push(problem.label("how long?").help(help));
+            problems.push(problem.label("how long?").missing(["header", "unit", "at_least"]).help(help));
         }
+    }
+    if let Some(otherwise) = otherwise {
+        rule = rule.otherwise(otherwise.value.0);
     }
     match at_least {
         Some(least) => rule.at_least(least.value.0),

@@ -5,11 +5,11 @@ use super::{
     duration::shown,
     locate::named,
     lower::Lowered,
-    overlap,
-    place::{At, Level},
+    meant, overlap,
+    place::At,
     problem::{Kind, Problem},
     resolve::{Operation, Provider, Resolved},
-    settings::{BodyTest, Elsewhere, Failures},
+    settings::{BodyTest, Elsewhere, Failures, Settings},
 };
 
 /// The rules.
@@ -20,7 +20,7 @@ pub(super) fn rules(resolved: &Resolved, problems: &mut Vec<Problem>) {
         problems.extend(found.into_iter().map(|problem| problem.about(&provider.name, "")));
         for operation in &provider.operations {
             let mut found = Vec::new();
-            statement(operation, &mut found);
+            statement(provider, operation, &mut found);
             contradictions(operation, &mut found);
             key(operation, &mut found);
             elsewhere(operation, &mut found);
@@ -52,7 +52,14 @@ fn source(provider: &Provider, problems: &mut Vec<Problem>) {
         );
     }
     if let Some(url) = source.and_then(|source| source.url.as_ref()) {
-        let authority = url.split_once("//").map_or("", |(_, rest)| rest).split(['/', '?', '#']).next().unwrap_or("");
+        // A browser reads userinfo without the slashes too.
+        let authority = url.split_once(':').map_or("", |(_, rest)| rest.trim_start_matches('/'));
+        let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+        if !is_address(url) {
+            let problem = Problem::owed("S6", url.place, "the contract's `url` is no address of a page");
+            problems
+                .push(problem.label("where is that?").help("write it whole, as \"https://docs.example.com/errors\""));
+        }
         if authority.contains('@') {
             let problem = Problem::owed("S6", url.place, "the contract's `url` has a user or a password in it");
             problems.push(
@@ -62,10 +69,21 @@ fn source(provider: &Provider, problems: &mut Vec<Problem>) {
     }
 }
 
-/// S7: a statement is about one operation.
-fn statement(operation: &Operation, problems: &mut Vec<Problem>) {
-    let stated = operation.settings.idempotent.as_ref().and_then(|idempotent| idempotent.stated.as_ref());
-    if let Some(stated) = stated.filter(|stated| matches!(stated.place.level, Level::Provider | Level::Defaults)) {
+/// Whether a reader finds a page there: `https://` or `http://`, and a host.
+fn is_address(url: &str) -> bool {
+    let uri = url.split('#').next().unwrap_or_default().parse::<http::Uri>();
+    uri.is_ok_and(|uri| {
+        matches!(uri.scheme_str(), Some("https" | "http")) && uri.host().is_some_and(|host| !host.is_empty())
+    })
+}
+
+/// S7: a statement is about one operation. One that the provider has is about all of them, whoever's word it is.
+fn statement(provider: &Provider, operation: &Operation, problems: &mut Vec<Problem>) {
+    fn stated(settings: &Settings) -> Option<&At<String>> {
+        settings.idempotent.as_ref()?.stated.as_ref()
+    }
+    let of_all = stated(&provider.settings).map(|stated| stated.place);
+    if let Some(stated) = stated(&operation.settings).filter(|stated| Some(stated.place) == of_all) {
         let problem =
             Problem::owed("S7", stated.place, "one statement cannot say of every operation that a repeat is safe");
         problems.push(problem.label("for which one?").help("state it for each operation that it is true of"));
@@ -171,6 +189,7 @@ pub(super) fn warnings(resolved: &Resolved, lowered: Option<&Lowered>, problems:
             problems.extend(found.into_iter().map(|problem| problem.about(&provider.name, &operation.name)));
         }
         undeclared(provider, problems);
+        meant::warn(provider, problems);
         overlap::warn(provider, problems);
     }
 }
@@ -212,6 +231,8 @@ fn undeclared(provider: &Provider, problems: &mut Vec<Problem>) {
 /// waives nothing.
 pub(super) fn waive(resolved: &Resolved, problems: &mut Vec<Problem>) {
     for waiver in &resolved.waivers {
+        // One without a provider speaks for those of its own file: no team waives what another owes.
+        let file = waiver.provider.is_none().then_some(waiver.place.file);
         let (Some(rule), Some(_), Some(_)) = (&waiver.rule, &waiver.reason, &waiver.until) else {
             let problem = Problem::unreadable(waiver.place, "a waiver names its rule, its reason and its last day");
             let help = "write `rule = \"S6\"`, `reason = \"…\"` and `until = 2027-01-31`";
@@ -224,6 +245,7 @@ pub(super) fn waive(resolved: &Resolved, problems: &mut Vec<Problem>) {
         problems.retain(|problem| {
             let waived = problem.kind == Kind::Owed
                 && problem.rule == Some(rule.value.as_str())
+                && file.is_none_or(|file| problem.place.file == file)
                 && same(&waiver.provider, &problem.about.provider)
                 && same(&waiver.operation, &problem.about.operation);
             !waived
@@ -245,9 +267,11 @@ pub(crate) fn dates(resolved: &Resolved, today: jiff::civil::Date, max_age_days:
         let Some(reviewed) = reviewed else { continue };
         let age = days_since(reviewed.value.0);
         let problem = if age > max_age_days {
-            let message = format!("the contract of `{}` was last reviewed {age} days ago", provider.name.value);
+            // The day, and not how long ago: what a baseline knows is the same tomorrow.
+            let message =
+                format!("the contract of `{}` was last reviewed on {}", provider.name.value, reviewed.value.0);
             let help = format!("read its source again and set `reviewed`: at most {max_age_days} days may pass");
-            Problem::warning("S6", reviewed.place, message).label("too old").help(help)
+            Problem::warning("S6", reviewed.place, message).label(format!("{age} days ago")).help(help)
         } else if age < 0 {
             let message = format!("the review of `{}` is in the future", provider.name.value);
             Problem::warning("S6", reviewed.place, message).label("not yet").help("set the day of the last review")

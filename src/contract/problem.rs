@@ -93,6 +93,11 @@ impl Problem {
         Problem { severity: Severity::Warning, ..Self::owed(rule, place, message) }
     }
 
+    /// What is the same of one slip that is met twice.
+    pub(crate) fn identity(&self) -> (Option<&'static str>, u16, u32, String) {
+        (self.rule, self.place.file, self.place.start, self.message.clone())
+    }
+
     pub(crate) fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -134,7 +139,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn new(problem: Problem, sources: &Arc<Sources>) -> Self {
+    pub(crate) fn new(mut problem: Problem, sources: &Arc<Sources>) -> Self {
+        // A place in another file cannot be underlined in this one.
+        if let Some((place, label)) = problem.other.as_ref().filter(|(other, _)| other.file != problem.place.file) {
+            let elsewhere = format!("{label}: {}:{}", sources.name(*place), sources.begin(*place).line);
+            problem.help = Some(problem.help.map_or(elsewhere.clone(), |help| format!("{help}; {elsewhere}")));
+        }
         let (name, shown) = match sources.get(problem.place.file) {
             Some(source) => (source.name.clone(), Arc::clone(&source.shown)),
             None => (String::new(), Arc::from("")),
@@ -232,7 +242,7 @@ impl Diagnostic for Finding {
             }
         };
         let problem = &self.problem;
-        // A place in another file cannot be underlined in this one: its line is in the help.
+        // The line of one in another file is in the help.
         let other = problem.other.iter().filter(|(place, _)| place.file == problem.place.file);
         let labels = other.map(move |(place, label)| span(*place, label, false));
         Some(Box::new(std::iter::once(span(problem.place, &problem.label, true)).chain(labels)))
