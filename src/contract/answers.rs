@@ -47,25 +47,28 @@ pub(super) fn rule(written: &At<Answer>, provider: &Provider, problems: &mut Vec
     let broken = rule.broken();
     for (number, text) in &broken {
         let what = text.split_once(": ").map_or(text.as_str(), |(what, _)| what);
-        let (place, label, help) = match *number {
+        let (place, missing, label, help) = match *number {
             "S7" => (
                 means.place,
+                "because",
                 "documented where?",
                 "write `because = \"where it is documented\"`, or `basis = \"official\"` with the provider's `contract.url`",
             ),
             "S5" => (
                 status_place(written),
+                "because",
                 "passes by itself?",
                 "write `because = \"why it passes by itself\"`, or another meaning",
             ),
             "S11" => (
                 wait.as_ref().map_or(written.place, |wait| wait.place),
+                "wait",
                 "too long",
                 "at most a day; what takes longer belongs to a job",
             ),
-            _ => (written.place, "which answers?", "write `when = { status = [403, 429] }`"),
+            _ => (written.place, "status", "which answers?", "write `when = { status = [403, 429] }`"),
         };
-        problems.push(Problem::broken(number, place, what).label(label).help(help));
+        problems.push(Problem::broken(number, place, what).label(label).missing([missing]).help(help));
     }
     // The builder of the policy would refuse it once more.
     broken.is_empty().then_some(rule)
@@ -106,7 +109,7 @@ fn in_body(mut rule: AnswerRule, body: &At<BodyTest>, problems: &mut Vec<Problem
         let problem =
             Problem::broken("S6", place, "a look into a body needs a JSON pointer, and what is to be found there");
         let help = "write `body = { json = \"/error/code\", equals = \"slow_down\" }`, or `contains`";
-        problems.push(problem.label("where, and what?").help(help));
+        problems.push(problem.label("where, and what?").missing(["json", "contains", "equals"]).help(help));
         return rule;
     };
     if let Some(text) = contains {

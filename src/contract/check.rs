@@ -162,7 +162,9 @@ fn elsewhere(operation: &Operation, problems: &mut Vec<Problem>) {
             let problem = Problem::owed("S13", other.place, "what else retries is not said in full");
             let help =
                 "write `{ where = \"sdk\", by = \"octocrab\", attempts = 3 }`; 1 attempt says that it is switched off";
-            problems.push(problem.label("where, by what, and how many attempts?").help(help));
+            problems.push(
+                problem.label("where, by what, and how many attempts?").missing(["where", "by", "attempts"]).help(help),
+            );
         }
     }
 }
@@ -236,7 +238,7 @@ pub(super) fn waive(resolved: &Resolved, problems: &mut Vec<Problem>) {
         let (Some(rule), Some(_), Some(_)) = (&waiver.rule, &waiver.reason, &waiver.until) else {
             let problem = Problem::unreadable(waiver.place, "a waiver names its rule, its reason and its last day");
             let help = "write `rule = \"S6\"`, `reason = \"…\"` and `until = 2027-01-31`";
-            problems.push(problem.label("not whole").help(help));
+            problems.push(problem.label("not whole").missing(["rule", "reason", "until"]).help(help));
             continue;
         };
         let same =

@@ -76,7 +76,13 @@ pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, prob
     // An environment may stand in another file than what it overrides: a preset's, say.
     let mut overrides = Overrides::default();
     let mut files = Vec::new();
-    for (_, mut document) in documents {
+    for (place, mut document) in documents {
+        let unsaid = document.provider.is_none() && document.env.is_none() && document.waiver.is_none();
+        // Of defaults, only one is heard beyond the file.
+        if readable && unsaid && document.defaults.as_ref().is_none_or(|own| own.unknown_hosts.is_none()) {
+            let problem = Problem::unreadable(place, "the file says nothing of any provider");
+            problems.push(problem.help("write `[provider.NAME]` and what it promises; or was the file cut?"));
+        }
         let mut chosen = Env::default();
         for (name, found) in document.env.take().map(|envs| envs.value.0).unwrap_or_default() {
             if env == Some(name.as_str()) {
@@ -112,13 +118,13 @@ pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, prob
     }
     overrides.unused(&resolved, problems);
     if let Some(whole) = whole {
-        whole_contract(&resolved, env, whole, readable, problems);
+        whole_contract(&resolved, env, whole, problems);
     }
     resolved
 }
 
 /// What only the contract as a whole has, or lacks.
-fn whole_contract(resolved: &Resolved, env: Option<&str>, whole: Place, readable: bool, problems: &mut Vec<Problem>) {
+fn whole_contract(resolved: &Resolved, env: Option<&str>, whole: Place, problems: &mut Vec<Problem>) {
     let known: Vec<&str> = resolved.envs.iter().map(String::as_str).collect();
     if let Some(env) = env.filter(|env| !known.contains(env)) {
         let problem = Problem::unreadable(whole, format!("no file has the environment `{}`", Redacted(env)));
@@ -133,8 +139,8 @@ fn whole_contract(resolved: &Resolved, env: Option<&str>, whole: Place, readable
         let message = format!("there are {} environments, of at most {ENVS}", known.len());
         problems.push(Problem::unreadable(whole, message).help("an environment is a place where the program runs"));
     }
-    // A file that was cut says so: in force, it would speak of nothing, and nothing would be repeated.
-    if readable && resolved.providers.is_empty() {
+    // In force, it would speak of nothing, and nothing would be repeated.
+    if resolved.providers.is_empty() && !problems.iter().any(Problem::is_error) {
         let problem = Problem::unreadable(whole, "the contract has no provider: it says nothing");
         problems.push(problem.help("write `[provider.NAME]` and what it promises; or was the file cut?"));
     }

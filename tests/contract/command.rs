@@ -286,6 +286,7 @@ fn init_draws_up_a_contract_that_is_kept() {
     assert!(drawn.out.contains("[[provider.bank.operation]]"));
     let checked = fed(&drawn.out, &["check", "-", "--deny", "warnings"]);
     assert_eq!(checked.code, 0, "{}", checked.out);
+    assert!(drawn.out.contains("url = \"https://bank.example/docs\""), "{}", drawn.out);
     assert_eq!(fed("", &["init", "--host", "https://x"]).code, 2);
     assert_eq!(fed("", &["init", "two words"]).code, 2);
 }
