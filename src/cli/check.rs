@@ -1,12 +1,11 @@
 //! `redial check`
 
-use std::{collections::BTreeSet, fs, io};
-
-use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 use super::{
     End,
     arguments::{Check, Format},
+    baseline::{Baseline, may_be_owed},
     github, input, sarif,
     terminal::Terminal,
 };
@@ -15,36 +14,13 @@ use crate::contract::{
     check::dates,
     checklist::{Answer, checklist},
     error::graphical,
-    load::Examined,
+    examine::Examined,
     place::Sources,
     problem::{Kind, Problem},
 };
 
 /// How many findings are shown to people: whoever has more reads the file from its start, or the JSON.
 const SHOWN: usize = 200;
-
-/// What a baseline keeps of a finding: all but its line, which moves.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Debt {
-    pub(super) file: String,
-    pub(super) rule: String,
-    pub(super) provider: String,
-    pub(super) operation: String,
-    pub(super) message: String,
-}
-
-impl Debt {
-    pub(super) fn of(finding: &Finding) -> Self {
-        let problem = finding.problem();
-        Debt {
-            file: finding.file().to_owned(),
-            rule: problem.rule.unwrap_or_default().to_owned(),
-            provider: problem.about.provider.clone(),
-            operation: problem.about.operation.clone(),
-            message: problem.message.clone(),
-        }
-    }
-}
 
 pub(super) fn run(command: &Check, terminal: &Terminal) -> End {
     match checked(command, terminal) {
@@ -57,24 +33,25 @@ pub(super) fn run(command: &Check, terminal: &Terminal) -> End {
 }
 
 fn checked(command: &Check, terminal: &Terminal) -> Result<End, String> {
-    let examined = input::builder(&command.input)?.examine(crate::contract::Groups::default());
+    let examined = input::builder(&command.input)?.examine_each();
     let today = command.as_of.unwrap_or_else(today);
     let mut problems = examined.problems.clone();
-    problems.extend(dates(&examined.resolved, today, command.max_age));
+    let mut old = HashSet::new();
+    for resolved in std::iter::once(&examined.resolved).chain(&examined.under) {
+        let dates = dates(resolved, today, command.max_age);
+        problems.extend(dates.into_iter().filter(|problem| old.insert(problem.identity())));
+    }
     let findings = problems.into_iter().map(|problem| Finding::new(problem, &examined.sources));
     let mut findings: Vec<Finding> = findings.collect();
     if let Some(path) = &command.write_baseline {
-        let debts: BTreeSet<Debt> = findings.iter().filter(|finding| may_be_owed(finding)).map(Debt::of).collect();
-        let text = serde_json::to_string_pretty(&debts).map_err(|error| error.to_string())?;
-        fs::write(path, text + "\n").map_err(|error| format!("`{}` cannot be written: {error}", path.display()))?;
+        Baseline::of(&findings).write(path)?;
         findings.retain(|finding| !may_be_owed(finding));
     }
     let mut known = 0;
     if let Some(path) = &command.baseline {
-        let debts =
-            baseline(path).map_err(|error| format!("the baseline `{}` cannot be read: {error}", path.display()))?;
+        let mut baseline = Baseline::read(path)?;
         let before = findings.len();
-        findings.retain(|finding| !may_be_owed(finding) || !debts.contains(&Debt::of(finding)));
+        findings.retain(|finding| !baseline.knows(finding));
         known = before - findings.len();
     }
     match command.format {
@@ -91,15 +68,6 @@ fn checked(command: &Check, terminal: &Terminal) -> Result<End, String> {
     } else {
         End::Kept
     })
-}
-
-/// A contract that does not load is no debt.
-fn may_be_owed(finding: &Finding) -> bool {
-    finding.problem().kind == Kind::Owed
-}
-
-fn baseline(path: &std::path::Path) -> io::Result<BTreeSet<Debt>> {
-    Ok(serde_json::from_str(&fs::read_to_string(path)?)?)
 }
 
 fn today() -> jiff::civil::Date {

@@ -1,6 +1,7 @@
 //! The command `redial`: contracts checked, explained and drawn up. Everything that decides is the library's.
 
 mod arguments;
+mod baseline;
 mod check;
 mod coverage;
 mod deps;

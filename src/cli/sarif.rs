@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::check::Debt;
+use super::baseline::Debt;
 use crate::contract::{
     Finding, Severity,
     rules::{self, HELP, RULES},

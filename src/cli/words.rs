@@ -61,7 +61,8 @@ fn waits(wait: &Wait) -> String {
         format!("as `{}` says{unit}", header.value.0)
     });
     let least = wait.at_least.as_ref().map(|least| format!("at least {}", shown(least.value.0)));
-    format!("wait {}", header.into_iter().chain(least).collect::<Vec<_>>().join(", "))
+    let otherwise = wait.otherwise.as_ref().map(|wait| format!("otherwise {}", shown(wait.value.0)));
+    format!("wait {}", header.into_iter().chain(otherwise).chain(least).collect::<Vec<_>>().join(", "))
 }
 
 /// The waits between attempts.

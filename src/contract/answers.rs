@@ -21,7 +21,7 @@ pub(super) fn rule(written: &At<Answer>, provider: &Provider, problems: &mut Vec
     let Some(means) = means else {
         let problem = Problem::broken("S6", written.place, "the rule does not say what the answer means");
         let help = "write `means = \"transient\"`, `\"rejected\"`, `\"business\"`, `\"success\"` or `\"verify\"`";
-        problems.push(problem.label("`means` is missing").help(help));
+        problems.push(problem.label("`means` is missing").missing(["means"]).help(help));
         return None;
     };
     let source = provider.source.as_ref().and_then(|source| source.url.as_ref());
@@ -47,25 +47,28 @@ pub(super) fn rule(written: &At<Answer>, provider: &Provider, problems: &mut Vec
     let broken = rule.broken();
     for (number, text) in &broken {
         let what = text.split_once(": ").map_or(text.as_str(), |(what, _)| what);
-        let (place, label, help) = match *number {
+        let (place, missing, label, help) = match *number {
             "S7" => (
                 means.place,
+                "because",
                 "documented where?",
                 "write `because = \"where it is documented\"`, or `basis = \"official\"` with the provider's `contract.url`",
             ),
             "S5" => (
                 status_place(written),
+                "because",
                 "passes by itself?",
                 "write `because = \"why it passes by itself\"`, or another meaning",
             ),
             "S11" => (
                 wait.as_ref().map_or(written.place, |wait| wait.place),
+                "wait",
                 "too long",
                 "at most a day; what takes longer belongs to a job",
             ),
-            _ => (written.place, "which answers?", "write `when = { status = [403, 429] }`"),
+            _ => (written.place, "status", "which answers?", "write `when = { status = [403, 429] }`"),
         };
-        problems.push(Problem::broken(number, place, what).label(label).help(help));
+        problems.push(Problem::broken(number, place, what).label(label).missing([missing]).help(help));
     }
     // The builder of the policy would refuse it once more.
     broken.is_empty().then_some(rule)
@@ -106,7 +109,7 @@ fn in_body(mut rule: AnswerRule, body: &At<BodyTest>, problems: &mut Vec<Problem
         let problem =
             Problem::broken("S6", place, "a look into a body needs a JSON pointer, and what is to be found there");
         let help = "write `body = { json = \"/error/code\", equals = \"slow_down\" }`, or `contains`";
-        problems.push(problem.label("where, and what?").help(help));
+        problems.push(problem.label("where, and what?").missing(["json", "contains", "equals"]).help(help));
         return rule;
     };
     if let Some(text) = contains {
@@ -119,15 +122,18 @@ fn in_body(mut rule: AnswerRule, body: &At<BodyTest>, problems: &mut Vec<Problem
 }
 
 fn waits(mut rule: AnswerRule, wait: &At<Wait>, problems: &mut Vec<Problem>) -> AnswerRule {
-    let Wait { header, unit, at_least } = &wait.value;
+    let Wait { header, unit, at_least, otherwise } = &wait.value;
     match (header, unit) {
         (Some(header), Some(unit)) => rule = rule.wait_header(header.value.0.clone(), unit.unit()),
-        (None, None) if at_least.is_some() => {}
+        (None, None) if at_least.is_some() && otherwise.is_none() => {}
         _ => {
             let problem = Problem::broken("S17", wait.place, "a wait needs a header with its unit, or a least time");
             let help = "write `wait = { header = \"x-reset\", unit = \"epoch-s\" }` or `wait = { at_least = \"60s\" }`";
-            problems.push(problem.label("how long?").help(help));
+            problems.push(problem.label("how long?").missing(["header", "unit", "at_least"]).help(help));
         }
+    }
+    if let Some(otherwise) = otherwise {
+        rule = rule.otherwise(otherwise.value.0);
     }
     match at_least {
         Some(least) => rule.at_least(least.value.0),

@@ -7,11 +7,11 @@ use super::{
     duration::shown,
     locate::named,
     lower::Lowered,
-    overlap,
-    place::{At, Level, Place},
+    meant, overlap,
+    place::{At, Place},
     problem::{Kind, Problem},
     resolve::{Operation, Provider, Resolved},
-    settings::{BodyTest, Elsewhere, Failures},
+    settings::{BodyTest, Elsewhere, Failures, Settings},
 };
 
 /// The rules.
@@ -22,7 +22,7 @@ pub(super) fn rules(resolved: &Resolved, problems: &mut Vec<Problem>) {
         problems.extend(found.into_iter().map(|problem| problem.about(&provider.name, "")));
         for operation in &provider.operations {
             let mut found = Vec::new();
-            statement(operation, &mut found);
+            statement(provider, operation, &mut found);
             contradictions(operation, &mut found);
             key(operation, &mut found);
             elsewhere(operation, &mut found);
@@ -54,7 +54,14 @@ fn source(provider: &Provider, problems: &mut Vec<Problem>) {
         );
     }
     if let Some(url) = source.and_then(|source| source.url.as_ref()) {
-        let authority = url.split_once("//").map_or("", |(_, rest)| rest).split(['/', '?', '#']).next().unwrap_or("");
+        // A browser reads userinfo without the slashes too.
+        let authority = url.split_once(':').map_or("", |(_, rest)| rest.trim_start_matches('/'));
+        let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+        if !is_address(url) {
+            let problem = Problem::owed("S6", url.place, "the contract's `url` is no address of a page");
+            problems
+                .push(problem.label("where is that?").help("write it whole, as \"https://docs.example.com/errors\""));
+        }
         if authority.contains('@') {
             let problem = Problem::owed("S6", url.place, "the contract's `url` has a user or a password in it");
             problems.push(
@@ -64,10 +71,21 @@ fn source(provider: &Provider, problems: &mut Vec<Problem>) {
     }
 }
 
-/// S7: a statement is about one operation.
-fn statement(operation: &Operation, problems: &mut Vec<Problem>) {
-    let stated = operation.settings.idempotent.as_ref().and_then(|idempotent| idempotent.stated.as_ref());
-    if let Some(stated) = stated.filter(|stated| matches!(stated.place.level, Level::Provider | Level::Defaults)) {
+/// Whether a reader finds a page there: `https://` or `http://`, and a host.
+fn is_address(url: &str) -> bool {
+    let uri = url.split('#').next().unwrap_or_default().parse::<http::Uri>();
+    uri.is_ok_and(|uri| {
+        matches!(uri.scheme_str(), Some("https" | "http")) && uri.host().is_some_and(|host| !host.is_empty())
+    })
+}
+
+/// S7: a statement is about one operation. One that the provider has is about all of them, whoever's word it is.
+fn statement(provider: &Provider, operation: &Operation, problems: &mut Vec<Problem>) {
+    fn stated(settings: &Settings) -> Option<&At<String>> {
+        settings.idempotent.as_ref()?.stated.as_ref()
+    }
+    let of_all = stated(&provider.settings).map(|stated| stated.place);
+    if let Some(stated) = stated(&operation.settings).filter(|stated| Some(stated.place) == of_all) {
         let problem =
             Problem::owed("S7", stated.place, "one statement cannot say of every operation that a repeat is safe");
         problems.push(problem.label("for which one?").help("state it for each operation that it is true of"));
@@ -151,7 +169,9 @@ fn elsewhere(operation: &Operation, problems: &mut Vec<Problem>) {
             let problem = Problem::owed("S13", other.place, "what else retries is not said in full");
             let help =
                 "write `{ where = \"sdk\", by = \"octocrab\", attempts = 3 }`; 1 attempt says that it is switched off";
-            problems.push(problem.label("where, by what, and how many attempts?").help(help));
+            problems.push(
+                problem.label("where, by what, and how many attempts?").missing(["where", "by", "attempts"]).help(help),
+            );
         }
     }
 }
@@ -178,6 +198,7 @@ pub(super) fn warnings(resolved: &Resolved, lowered: Option<&Lowered>, problems:
             problems.extend(found.into_iter().map(|problem| problem.about(&provider.name, &operation.name)));
         }
         undeclared(provider, problems);
+        meant::warn(provider, problems);
         overlap::warn(provider, problems);
     }
 }
@@ -215,31 +236,38 @@ fn undeclared(provider: &Provider, problems: &mut Vec<Problem>) {
     problems.push(problem.help(help).about(&provider.name, ""));
 }
 
+/// For whom a waiver speaks. One without a provider speaks for those of its own file: no team waives what another owes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Whose<'a> {
+    Provider(&'a str),
+    File(u16),
+}
+
 /// Takes away what is waived, until whenever. A waiver that is not whole is a problem; one for what cannot be built
 /// waives nothing.
 pub(super) fn waive(resolved: &Resolved, problems: &mut Vec<Problem>) {
     // What a waiver is for, and the number of the first that is for it.
-    let mut whole: HashMap<(&str, Option<&str>, Option<&str>), usize> = HashMap::new();
+    let mut whole: HashMap<(&str, Whose<'_>, Option<&str>), usize> = HashMap::new();
     let mut used = vec![false; resolved.waivers.len()];
     let mut found = Vec::new();
     for (number, waiver) in resolved.waivers.iter().enumerate() {
         let (Some(rule), Some(_), Some(_)) = (&waiver.rule, &waiver.reason, &waiver.until) else {
             let problem = Problem::unreadable(waiver.place, "a waiver names its rule, its reason and its last day");
             let help = "write `rule = \"S6\"`, `reason = \"…\"` and `until = 2027-01-31`";
-            found.push(problem.label("not whole").help(help));
+            found.push(problem.label("not whole").missing(["rule", "reason", "until"]).help(help));
             used[number] = true;
             continue;
         };
-        let [provider, operation] =
-            [&waiver.provider, &waiver.operation].map(|name| name.as_ref().map(|name| name.as_str()));
-        whole.entry((rule.as_str(), provider, operation)).or_insert(number);
+        let whose = waiver.provider.as_ref().map_or(Whose::File(waiver.place.file), |name| Whose::Provider(name.as_str()));
+        let operation = waiver.operation.as_ref().map(|name| name.as_str());
+        whole.entry((rule.as_str(), whose, operation)).or_insert(number);
     }
     problems.retain(|problem| {
         let (Kind::Owed, Some(rule)) = (problem.kind, problem.rule) else { return true };
         let (provider, operation) = (problem.about.provider.as_str(), problem.about.operation.as_str());
-        let wanted = [Some(provider), None]
+        let wanted = [Whose::Provider(provider), Whose::File(problem.place.file)]
             .into_iter()
-            .flat_map(|provider| [Some(operation), None].into_iter().map(move |operation| (rule, provider, operation)));
+            .flat_map(|whose| [Some(operation), None].into_iter().map(move |operation| (rule, whose, operation)));
         let waivers: Vec<usize> = wanted.filter_map(|wanted| whole.get(&wanted).copied()).collect();
         waivers.iter().for_each(|number| used[*number] = true);
         waivers.is_empty()
@@ -261,9 +289,11 @@ pub(crate) fn dates(resolved: &Resolved, today: jiff::civil::Date, max_age_days:
         let Some(reviewed) = reviewed else { continue };
         let age = days_since(reviewed.value.0);
         let problem = if age > max_age_days {
-            let message = format!("the contract of `{}` was last reviewed {age} days ago", provider.name.value);
+            // The day, and not how long ago: what a baseline knows is the same tomorrow.
+            let message =
+                format!("the contract of `{}` was last reviewed on {}", provider.name.value, reviewed.value.0);
             let help = format!("read its source again and set `reviewed`: at most {max_age_days} days may pass");
-            Problem::warning("S6", reviewed.place, message).label("too old").help(help)
+            Problem::warning("S6", reviewed.place, message).label(format!("{age} days ago")).help(help)
         } else if age < 0 {
             let message = format!("the review of `{}` is in the future", provider.name.value);
             Problem::warning("S6", reviewed.place, message).label("not yet").help("set the day of the last review")

@@ -87,13 +87,9 @@ fn safe(operation: &Operation) -> Item {
     let key = idempotent.and_then(|idempotent| idempotent.key.as_ref()).filter(|key| key.value);
     let condition = idempotent.filter(|idempotent| idempotent.headers.is_some() || idempotent.query.is_some());
     let matched = operation.matches.first().map_or(operation.name.place, |text| text.place);
-    let named = operation
-        .matches
-        .iter()
-        .all(|text| routing::Matcher::parse(text).is_ok_and(|matcher| matcher.method.is_some()));
-    let all_safe = named && !operation.is_rest && by_method && methods.iter().all(Evidence::by_method);
-    let names = methods.iter().map(|method| method.as_str()).collect::<Vec<_>>().join(", ");
-    let found = if all_safe {
+    let safe = methods.as_ref().filter(|methods| by_method && methods.iter().all(Evidence::by_method));
+    let found = if let Some(safe) = safe {
+        let names = safe.iter().map(|method| method.as_str()).collect::<Vec<_>>().join(", ");
         (format!("{names}: idempotent by RFC 9110, 9.2.2"), matched)
     } else if let Some(stated) = stated {
         (format!("stated: {}", stated.value), stated.place)
@@ -103,7 +99,7 @@ fn safe(operation: &Operation) -> Item {
         ("repeated only where the request has its precondition".to_owned(), condition.place)
     } else {
         let when = match by_method {
-            true if operation.is_rest || !named => "with an idempotent method or a key",
+            true if methods.is_none() => "with an idempotent method or a key",
             _ => "with a key",
         };
         (format!("repeated only {when}, or where the request was provably not processed"), matched)

@@ -1,11 +1,9 @@
 //! Where a contract comes from: files, folders, texts, presets.
 
 use std::{
-    collections::HashSet,
     fs, io,
     io::Read as _,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use toml::de::DeTable;
@@ -13,12 +11,10 @@ use toml::de::DeTable;
 use super::{
     Contract, ContractError, Loaded,
     budgets::Groups,
-    check, lower,
     model::{Document, FORMAT},
     place::{Level, Place, Sources},
     problem::Problem,
     read::Reader,
-    resolve,
 };
 
 /// The largest file that is read: a contract of ten thousand operations has about one.
@@ -38,7 +34,7 @@ const FILES: usize = 1_000;
 #[must_use = "a builder does nothing until `load` is called"]
 pub struct ContractBuilder {
     origins: Vec<Origin>,
-    env: Option<String>,
+    pub(super) env: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -95,8 +91,8 @@ impl ContractBuilder {
         }
     }
 
-    /// Everything that can be said of it, whether it loads or not.
-    pub(crate) fn examine(&self, groups: Groups) -> Examined {
+    /// The files, read, and what stands against them.
+    pub(super) fn documents(&self) -> (Sources, Vec<(Place, Document)>, Vec<Problem>) {
         let mut sources = Sources::default();
         let mut problems = Vec::new();
         let mut documents = Vec::new();
@@ -108,16 +104,7 @@ impl ContractBuilder {
             let file = sources.add("contract".to_owned(), "");
             problems.push(Problem::no_file(whole(file, 0), "there is no file to read"));
         }
-        let resolved = resolve::resolve(documents, self.env.as_deref(), &mut problems);
-        check::rules(&resolved, &mut problems);
-        let lowered = lower::lower(&resolved, groups, &mut problems);
-        check::warnings(&resolved, lowered.as_ref(), &mut problems);
-        check::waive(&resolved, &mut problems);
-        without_consequences(&mut problems);
-        sort(&mut problems);
-        let sources = Arc::new(sources);
-        let loaded = lowered.map(|lowered| Loaded::new(&sources, resolved.clone(), lowered, &problems));
-        Examined { sources, resolved, problems, loaded }
+        (sources, documents, problems)
     }
 
     /// The texts, read; what cannot be read is a problem of a file without text.
@@ -154,16 +141,6 @@ impl ContractBuilder {
         }
         texts
     }
-}
-
-/// What was found in a contract, in the order of its files.
-pub(crate) struct Examined {
-    pub(crate) sources: Arc<Sources>,
-    #[cfg_attr(not(feature = "cli"), allow(dead_code))] // for the command
-    pub(crate) resolved: resolve::Resolved,
-    pub(crate) problems: Vec<Problem>,
-    /// `None`: it does not load.
-    pub(crate) loaded: Option<Loaded>,
 }
 
 fn whole(file: u16, end: usize) -> Place {
@@ -241,22 +218,4 @@ fn parse(file: u16, text: &str, problems: &mut Vec<Problem>) -> Option<(Place, D
         }
     }
     errors.is_empty().then_some((place, document))
-}
-
-/// What is said to be missing although it is there, unreadable or misspelt, is no problem of its own.
-fn without_consequences(problems: &mut Vec<Problem>) {
-    let spoilt = problems.iter().flat_map(|problem| problem.spoils.iter().map(|key| (problem.place.file, key.clone())));
-    let spoilt: HashSet<(u16, String)> = spoilt.collect();
-    problems
-        .retain(|problem| !problem.missing.iter().any(|key| spoilt.contains(&(problem.place.file, (*key).to_owned()))));
-}
-
-/// In the order of the files; what was said of one place twice is said once: a provider's slip is one, however many
-/// operations inherit it.
-fn sort(problems: &mut Vec<Problem>) {
-    problems.sort_by_key(|problem| (problem.place.file, problem.place.start, problem.severity));
-    let mut seen = HashSet::new();
-    problems.retain(|problem| {
-        seen.insert((problem.rule, problem.place.file, problem.place.start, problem.message.clone()))
-    });
 }

@@ -32,7 +32,8 @@ pub(super) fn located(rule: &'static str, text: &str, operation: &Operation) -> 
         }
         _ => (operation.name.place, "here", "see the rule".to_owned()),
     };
-    Problem::broken(rule, place, what).label(label).help(help)
+    let unreasoned = matches!(rule, "S10" | "S12" | "S20") && text.contains("reason");
+    Problem::broken(rule, place, what).label(label).missing(unreasoned.then_some("reason")).help(help)
 }
 
 type Found = (Place, &'static str, String);

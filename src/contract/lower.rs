@@ -264,8 +264,12 @@ fn wait_header(written: &At<WaitHeader>, problems: &mut Vec<Problem>) -> Option<
     let WaitHeader { header: Some(header), unit: Some(unit) } = &written.value else {
         let problem =
             Problem::broken("S17", written.place, "a header that says how long to wait needs its name and its unit");
-        problems
-            .push(problem.label("what does it count?").help("write `{ header = \"x-reset\", unit = \"epoch-s\" }`"));
+        problems.push(
+            problem
+                .label("what does it count?")
+                .missing(["header", "unit"])
+                .help("write `{ header = \"x-reset\", unit = \"epoch-s\" }`"),
+        );
         return None;
     };
     Some((header.value.0.clone(), unit.unit()))
@@ -291,9 +295,7 @@ fn evidence(mut builder: StandardPolicyBuilder, operation: &Operation) -> Standa
         builder = builder.idempotent(Arc::<str>::from(stated.value.as_str()));
     }
     if idempotent.method.as_deref() == Some(&false) {
-        for method in super::routing::methods(operation) {
-            builder = builder.not_idempotent(method);
-        }
+        builder = builder.no_method_is_idempotent();
     }
     builder
 }

@@ -34,7 +34,8 @@
 //! An operation inherits what it does not say from its provider, and that from its file's `[defaults]`. Tables
 //! (`timeouts`, `backoff`, `transient`, `business`, `server`, `key`, `idempotent`) inherit key by key; lists, `budget` and all else
 //! replace. Rules on answers are joined: the operation's are tried first, then its provider's, then its file's. An
-//! `[env.NAME]`, which the program chooses by name ([`ContractBuilder::env`]), stands over each of the three at its level.
+//! `[env.NAME]`, which the program chooses by name ([`ContractBuilder::env`]), stands over each of the three at its level, and
+//! its rules on answers are tried before those of that level. It may stand in another file than the provider.
 //!
 //! # Which requests
 //!
@@ -51,11 +52,11 @@
 //! | at the top | |
 //! | --- | --- |
 //! | `format` | `1` |
-//! | `[defaults]` | settings for every provider of the file; `unknown_hosts`: how long a request to a host that no provider has may take (default `"60s"`) |
+//! | `[defaults]` | settings for every provider of the file; `unknown_hosts`: how long a request to a host that no provider has may take (default `"60s"`), the same in every file that says it |
 //! | `[provider.NAME]` | a provider: `hosts` (`host`, `host:port`, `*.suffix`), `contract` (`url`, `reviewed`, `owner`), `others` (`as-provider`, the default, or `once`), and settings |
-//! | `[[provider.NAME.operation]]` | an operation: `name`, `match` (`METHOD /path/{parameter}`, one or several, `{*rest}` at the end), and settings |
-//! | `[env.NAME]` | `defaults` and `provider`, over those of the file |
-//! | `[[waiver]]` | a rule that is not kept yet: `rule`, `provider`, `operation`, `reason`, `until`. Not for what a policy cannot be built against |
+//! | `[[provider.NAME.operation]]` | an operation: `name` (not `any`, which is the rest), `match` (`METHOD /path/{parameter}`, one or several, `{*rest}` at the end), and settings |
+//! | `[env.NAME]` | `defaults`, over those of the file, and `provider`, over those of any file; 32 environments at most |
+//! | `[[waiver]]` | a rule that is not kept yet: `rule`, `provider`, `operation`, `reason`, `until`. Without `provider`, for its own file. Not for what a policy cannot be built against |
 //!
 //! | setting | default | |
 //! | --- | --- | --- |
@@ -64,11 +65,11 @@
 //! | `backoff` | none: asked for | `initial`, `multiplier`, `max`; `floor` (50 ms), `jitter` (`full`, `equal`, `decorrelated`, or `none` with a `reason`) |
 //! | `transient` | none: asked for | `status`, `faults` ([`FaultKind`](crate::FaultKind)), `grpc`: what passes by itself |
 //! | `business` | none | the same lists: what is known and final |
-//! | `answer` | none | rules on answers, tried before the lists: `when` (`status`, `header`, `body`, `after`), `means`, `wait`, `basis`, `because`; see [`AnswerRule`](crate::policy::AnswerRule) |
+//! | `answer` | none | rules on answers, tried before the lists: `when` (`status`, `header`, `body`, `after`), `means`, `wait` (`header`, `unit`, `otherwise`: where the header cannot be read; `at_least`), `basis` (`official`, `practice`, `project`), `because`; see [`AnswerRule`](crate::policy::AnswerRule) |
 //! | `budget` | `default` | `setting` (`default`, `aws`, `grpc`, `finagle`, `unlimited` with a `reason`) or the numbers of a [`BudgetSetting`](crate::policy::budget::BudgetSetting); `group` |
 //! | `server` | `Retry-After` alone | `wait`, `reset` (lists of `header`, `unit`), `should_retry`, `longest_wait` |
 //! | `key` | `idempotency-key` | `header`, `valid_for`, `replays`: the provider gives a repeat the saved answer again, so that what was answered is not repeated for the key's sake |
-//! | `idempotent` | by method | `stated`, `key`, `headers`, `query`, `method = false` |
+//! | `idempotent` | by method | `stated`, `key`, `headers`, `query`, `method = false`: no method is evidence |
 //! | `elsewhere` | warned of | what else retries: `where` (`sdk`, `gateway`, `application`), `by`, `attempts` |
 //! | `hold` | `retries` | which calls wait when one was told to: `retries`, `all`, `none` |
 //! | `never` | | why it is never repeated |
@@ -99,6 +100,7 @@
 //! | S19 | each operation says what happens instead when it has failed, or that nothing does |
 //! | S20 | a budget bounds the load of retries |
 //!
+//! `redial check` holds a contract against them as it stands and under each `[env.NAME]`, or under the chosen one alone.
 //! What depends on the day (a review that is too old, a waiver that has ended) is `redial check`'s to say: a program does not
 //! stop for a date that has passed.
 
@@ -111,10 +113,12 @@ pub(crate) mod check;
 pub(crate) mod checklist;
 pub(crate) mod duration;
 pub(crate) mod error;
+pub(crate) mod examine;
 pub(crate) mod load;
 mod locate;
 mod lower;
 mod mask;
+mod meant;
 pub(crate) mod model;
 pub(crate) mod names;
 mod overlap;

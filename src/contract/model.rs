@@ -67,7 +67,7 @@ table! {
 table! {
     /// An operation.
     Operation flatten settings: Settings; {
-        /// Its name in events, metrics and errors.
+        /// Its name in events, metrics and errors: any but `any`, which is what no operation matches.
         name: String,
         /// Which requests: `METHOD /path/{parameter}`, one or several.
         matches as "match": OneOrMore<String>,
@@ -89,7 +89,7 @@ table! {
     Waiver {
         /// Its number, such as `S6`.
         rule: String,
-        /// The provider that does not keep it.
+        /// The provider that does not keep it. Default: each of this file.
         provider: String,
         /// The operation, where it is one alone.
         operation: String,

@@ -2,7 +2,8 @@
 
 use super::Contract;
 
-/// Their names, and the files of `contracts/` in the repository.
+/// Their names, and the files of `contracts/` in the repository. The example of a service that calls two providers has a
+/// folder of its own: one of them is there already.
 const PRESETS: [(&str, &str); 9] = [
     ("anthropic", include_str!("../../contracts/anthropic.toml")),
     ("azure-blob", include_str!("../../contracts/azure-blob.toml")),
@@ -12,7 +13,7 @@ const PRESETS: [(&str, &str); 9] = [
     ("s3", include_str!("../../contracts/s3.toml")),
     ("slack", include_str!("../../contracts/slack.toml")),
     ("stripe", include_str!("../../contracts/stripe.toml")),
-    ("til-service", include_str!("../../contracts/til-service.toml")),
+    ("til-service", include_str!("../../contracts/example/til-service.toml")),
 ];
 
 impl Contract {
@@ -27,7 +28,16 @@ impl Contract {
     /// ```
     ///
     /// It is a beginning: timeouts, attempts and fallbacks are yours to say. Copy [`preset_text`](Self::preset_text) into a
-    /// file of your own, or load both with an `[env.NAME]` of yours.
+    /// file of your own, or load both, with an `[env.NAME]` of yours that says it:
+    ///
+    /// ```
+    /// use redial::contract::Contract;
+    ///
+    /// let github = Contract::preset_text("github").ok_or("no such preset")?;
+    /// let own = "format = 1\n[env.prod.provider.github]\nattempts = 2\nfallback = \"the nightly job\"";
+    /// let contract = Contract::builder().text("github", github).text("own.toml", own).env("prod").load()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn preset(name: &str) -> Option<Self> {
         let text = Self::preset_text(name)?;
         Self::parse(format!("preset {name}"), text).ok()

@@ -94,6 +94,11 @@ impl Problem {
         Problem { severity: Severity::Warning, ..Self::owed(rule, place, message) }
     }
 
+    /// What is the same of one slip that is met twice.
+    pub(crate) fn identity(&self) -> (Option<&'static str>, u16, u32, String) {
+        (self.rule, self.place.file, self.place.start, self.message.clone())
+    }
+
     pub(crate) fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
@@ -136,6 +141,11 @@ impl Finding {
     /// Names and values that a file gives may hold what moves a cursor: here it is taken out of the words, once for all
     /// that print them.
     pub(crate) fn new(mut problem: Problem, sources: &Arc<Sources>) -> Self {
+        // A place in another file cannot be underlined in this one.
+        if let Some((place, label)) = problem.other.as_ref().filter(|(other, _)| other.file != problem.place.file) {
+            let elsewhere = format!("{label}: {}:{}", sources.name(*place), sources.begin(*place).line);
+            problem.help = Some(problem.help.map_or(elsewhere.clone(), |help| format!("{help}; {elsewhere}")));
+        }
         let About { provider, operation } = &mut problem.about;
         let other = problem.other.iter_mut().map(|(_, label)| label);
         let texts = [&mut problem.message, &mut problem.label, provider, operation];

@@ -18,6 +18,12 @@ use super::{
 };
 use crate::redact::Redacted;
 
+/// The most environments of one contract: each is a contract of its own to look at.
+pub(super) const ENVS: usize = 32;
+
+/// The name of what no operation of a provider matches, in events and metrics too.
+const REST: &str = "any";
+
 /// A contract, with everything inherited.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resolved {
@@ -26,8 +32,17 @@ pub(crate) struct Resolved {
     pub(crate) waivers: Vec<At<Waiver>>,
     /// How long a request to a host that no provider has may take.
     pub(crate) unknown_hosts: Option<At<Time>>,
-    /// The names of all environments of its files, chosen or not.
+    /// The environments that the files speak of, chosen or not.
     pub(crate) envs: BTreeSet<String>,
+}
+
+#[cfg(feature = "cli")]
+impl Resolved {
+    /// For what is asked of providers alone.
+    pub(crate) fn without_operations(mut self) -> Self {
+        self.providers.iter_mut().for_each(|provider| provider.operations = Vec::new());
+        self
+    }
 }
 
 /// A provider.
@@ -60,24 +75,36 @@ pub(crate) struct Operation {
 /// Joins documents into one contract, as the environment of this name has it.
 pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, problems: &mut Vec<Problem>) -> Resolved {
     let mut resolved = Resolved::default();
-    let mut known_envs = BTreeSet::new();
     let (mut weight, mut taken) = (0, HashMap::new());
     let whole = documents.first().map(|(whole, _)| *whole);
-    for (_, document) in documents {
+    let readable = !problems.iter().any(Problem::is_error);
+    // An environment may stand in another file than what it overrides: a preset's, say.
+    let mut overrides = Overrides::default();
+    let mut files = Vec::new();
+    for (place, mut document) in documents {
+        let unsaid = document.provider.is_none() && document.env.is_none() && document.waiver.is_none();
+        // Of defaults, only one is heard beyond the file.
+        if readable && unsaid && document.defaults.as_ref().is_none_or(|own| own.unknown_hosts.is_none()) {
+            let problem = Problem::unreadable(place, "the file says nothing of any provider");
+            problems.push(problem.help("write `[provider.NAME]` and what it promises; or was the file cut?"));
+        }
         let mut chosen = Env::default();
-        for (name, found) in document.env.map(|envs| envs.value.0).unwrap_or_default() {
+        for (name, found) in document.env.take().map(|envs| envs.value.0).unwrap_or_default() {
             if env == Some(name.as_str()) {
                 chosen = found.value;
             }
-            known_envs.insert(name.value);
+            resolved.envs.insert(name.value);
         }
+        overrides.add(chosen.provider.map(|named| named.value.0).unwrap_or_default(), problems);
+        files.push((document, chosen.defaults));
+    }
+    for (document, above) in files {
         let own = document.defaults.map(|defaults| defaults.value).unwrap_or_default();
-        let Defaults { unknown_hosts, settings } = match chosen.defaults {
-            Some(above) => Keys::over(above.value, own),
+        let Defaults { unknown_hosts, settings } = match above {
+            Some(above) => overruled(above.value, own, |defaults| &mut defaults.settings),
             None => own,
         };
-        resolved.unknown_hosts = resolved.unknown_hosts.or(unknown_hosts);
-        let mut overrides = Overrides::of(chosen.provider.map(|named| named.value.0).unwrap_or_default(), problems);
+        one_time_for_unknown_hosts(&mut resolved, unknown_hosts, problems);
         for (name, provider) in document.provider.map(|named| named.value.0).unwrap_or_default() {
             if let Some(first) = taken.get(&name.value) {
                 let problem =
@@ -87,7 +114,7 @@ pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, prob
             }
             taken.insert(name.value.clone(), name.place);
             let provider = match overrides.providers.remove(&name.value) {
-                Some((_, above)) => Keys::over(above, provider.value),
+                Some((_, above)) => overruled(above, provider.value, |provider| &mut provider.settings),
                 None => provider.value,
             };
             let operations = overrides.operations.remove(&name.value).unwrap_or_default();
@@ -104,11 +131,19 @@ pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, prob
             }
             resolved.providers.push(resolve_provider(name, provider, operations, settings.clone(), problems));
         }
-        overrides.unused(&resolved, problems);
         resolved.waivers.extend(document.waiver.map(|waivers| waivers.value).unwrap_or_default());
     }
-    if let (Some(env), Some(whole)) = (env.filter(|env| !known_envs.contains(*env)), whole) {
-        let known: Vec<&str> = known_envs.iter().map(String::as_str).collect();
+    overrides.unused(&resolved, problems);
+    if let Some(whole) = whole {
+        whole_contract(&resolved, env, whole, problems);
+    }
+    resolved
+}
+
+/// What only the contract as a whole has, or lacks.
+fn whole_contract(resolved: &Resolved, env: Option<&str>, whole: Place, problems: &mut Vec<Problem>) {
+    let known: Vec<&str> = resolved.envs.iter().map(String::as_str).collect();
+    if let Some(env) = env.filter(|env| !known.contains(env)) {
         let problem = Problem::unreadable(whole, format!("no file has the environment `{}`", Redacted(env)));
         let help = if known.is_empty() {
             "there is none: write `[env.NAME…]`".to_owned()
@@ -117,8 +152,40 @@ pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, prob
         };
         problems.push(problem.help(help));
     }
-    resolved.envs = known_envs;
-    resolved
+    if known.len() > ENVS {
+        let message = format!("there are {} environments, of at most {ENVS}", known.len());
+        problems.push(Problem::unreadable(whole, message).help("an environment is a place where the program runs"));
+    }
+    // In force, it would speak of nothing, and nothing would be repeated.
+    if resolved.providers.is_empty() && !problems.iter().any(Problem::is_error) {
+        let problem = Problem::unreadable(whole, "the contract has no provider: it says nothing");
+        problems.push(problem.help("write `[provider.NAME]` and what it promises; or was the file cut?"));
+    }
+}
+
+/// It holds for the contract as a whole: two files that say it say the same.
+fn one_time_for_unknown_hosts(resolved: &mut Resolved, stated: Option<At<Time>>, problems: &mut Vec<Problem>) {
+    match (&resolved.unknown_hosts, stated) {
+        (Some(first), Some(other)) if first.value != other.value => {
+            let problem = Problem::broken(
+                "S18",
+                other.place,
+                "it is said twice, and differently, how long unknown hosts may take",
+            );
+            let help = "they are no file's own: say it in one file";
+            problems.push(problem.label("and here").other(first.place, "first here").help(help));
+        }
+        (None, stated) => resolved.unknown_hosts = stated,
+        _ => {}
+    }
+}
+
+/// An environment's word over its file's. Rules on answers are joined, the environment's first.
+fn overruled<T: Keys>(mut above: T, mut below: T, settings: impl Fn(&mut T) -> &mut Settings) -> T {
+    let answers = join(settings(&mut above).answer.take(), settings(&mut below).answer.take());
+    let mut over = Keys::over(above, below);
+    settings(&mut over).answer = answers;
+    over
 }
 
 type NamedOperations = Vec<At<Written>>;
@@ -131,9 +198,14 @@ struct Overrides {
 }
 
 impl Overrides {
-    fn of(named: Vec<(At<String>, At<WrittenProvider>)>, problems: &mut Vec<Problem>) -> Self {
-        let mut overrides = Overrides::default();
+    fn add(&mut self, named: Vec<(At<String>, At<WrittenProvider>)>, problems: &mut Vec<Problem>) {
         for (name, mut provider) in named {
+            if let Some((first, _)) = self.providers.get(&name.value) {
+                let message = format!("the environment overrides `{}` twice", Redacted(&name));
+                let problem = Problem::unreadable(name.place, message).label("once more");
+                problems.push(problem.other(*first, "first here").help("put both into one"));
+                continue;
+            }
             let operations = provider.value.operation.take().map(|operations| operations.value).unwrap_or_default();
             for operation in &operations {
                 if operation.name.is_none() {
@@ -143,17 +215,16 @@ impl Overrides {
                     );
                 }
             }
-            overrides.operations.insert(name.value.clone(), operations);
-            overrides.providers.insert(name.value, (name.place, provider.value));
+            self.operations.insert(name.value.clone(), operations);
+            self.providers.insert(name.value, (name.place, provider.value));
         }
-        overrides
     }
 
     /// Names that override nothing are slips.
     fn unused(self, resolved: &Resolved, problems: &mut Vec<Problem>) {
         for (name, (place, _)) in self.providers {
             let mut problem =
-                Problem::unreadable(place, format!("this file has no provider `{}` to override", Redacted(&name)));
+                Problem::unreadable(place, format!("no file has the provider `{}` to override", Redacted(&name)));
             if let Some(provider) = resolved.providers.first() {
                 problem = problem.help(format!("there is `{}`", provider.name.value));
             }
@@ -180,7 +251,7 @@ fn resolve_provider(
         let mut own = written.value;
         if let Some(mut above) = at.filter(|_| own_name.is_some()).map(|at| overrides.swap_remove(at)) {
             above.value.name = None;
-            own = Keys::over(above.value, own);
+            own = overruled(above.value, own, |operation| &mut operation.settings);
         }
         let Written { name: own_name, matches, settings: mut own } = own;
         let Some(own_name) = own_name else {
@@ -192,6 +263,11 @@ fn resolve_provider(
             problems.push(problem.label("`name` is missing").help("write `name = \"…\"`").about(&name, ""));
             continue;
         };
+        if own_name.value == REST {
+            let message = format!("`{REST}` names what no operation matches: no operation is called so");
+            let problem = Problem::broken("S15", own_name.place, message).label("taken");
+            problems.push(problem.help("give it a name that says what it does").about(&name, &own_name));
+        }
         if let Some(first) = names.insert(own_name.value.clone(), own_name.place) {
             let problem =
                 Problem::unreadable(own_name.place, format!("the operation `{}` is there twice", Redacted(&own_name)));
@@ -226,7 +302,7 @@ fn resolve_provider(
     }
     let settings = Settings { answer: answers, ..settings };
     if others.as_ref().is_none_or(|others| others.value == Others::AsProvider) {
-        let name = At { value: "any".to_owned(), place: name.place };
+        let name = At { value: REST.to_owned(), place: name.place };
         operations.push(Operation { name, is_rest: true, matches: Vec::new(), settings: settings.clone() });
     }
     let hosts = hosts.as_deref().map(OneOrMore::iter).into_iter().flatten().cloned().collect();

@@ -50,15 +50,12 @@ impl Matcher {
     }
 }
 
-/// The methods that an operation names.
-pub(crate) fn methods(operation: &Operation) -> Vec<Method> {
-    let named = operation.matches.iter().filter_map(|text| Matcher::parse(text).ok()?.method);
-    let named: Vec<_> = named.collect();
-    if named.is_empty() {
-        // For any method: none of them is idempotent then.
-        return vec![Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::PUT, Method::DELETE];
+/// The methods that an operation names; `None` where it is for any.
+pub(crate) fn methods(operation: &Operation) -> Option<Vec<Method>> {
+    if operation.is_rest {
+        return None;
     }
-    named
+    operation.matches.iter().map(|text| Matcher::parse(text).ok()?.method).collect()
 }
 
 impl Routing {

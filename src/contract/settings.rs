@@ -177,7 +177,7 @@ table! {
         headers: Vec<At<Header>>,
         /// Query parameters of the same effect, such as `ifGenerationMatch`.
         query: Vec<At<String>>,
-        /// `false`: not idempotent here, whatever the method is.
+        /// `false`: not idempotent here, whatever the method is: none is evidence.
         method: bool,
     }
 }
@@ -203,7 +203,7 @@ table! {
         means: Means,
         /// How long to wait, at the least.
         wait: Wait,
-        /// On what the rule rests. Default: `project`.
+        /// On what the rule rests. Asked for; what does not say it is taken for `project`.
         basis: Basis,
         /// Why, and where it is documented. For `official` rules the provider's `contract.url` stands in.
         because: String,
@@ -245,6 +245,8 @@ table! {
         unit: UnitName,
         /// At least this long, as the provider documents.
         at_least: Time,
+        /// This long where the header is not there, or cannot be read. Default: the backoff alone decides.
+        otherwise: Time,
     }
 }
 

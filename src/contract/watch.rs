@@ -27,7 +27,8 @@ impl Contract {
     /// nothing: it watches as long as it is polled, so give it to a task of your own, or to `select!`.
     ///
     /// A change counts when two looks in a row find the same, so that a file that is only half written is not taken for
-    /// a whole one. What does not load leaves the contract before it in force, and is one ERROR, until it changes again.
+    /// a whole one. A file that is cut where a table ends is a whole one to any reader: whoever writes it writes another
+    /// and renames it over this one, as Kubernetes does with its maps. What does not load leaves the contract before it in force, and is one ERROR, until it changes again.
     /// The files are read on the thread that polls: they are few and small.
     ///
     /// ```no_run

@@ -38,6 +38,8 @@ pub struct AnswerRule {
     because: Option<Cow<'static, str>>,
     wait: Option<WaitHeader>,
     at_least: Duration,
+    /// Where the header says nothing that can be read.
+    otherwise: Duration,
 }
 
 /// What an [`AnswerRule`] says an answer means.
@@ -89,6 +91,7 @@ impl AnswerRule {
             because,
             wait: None,
             at_least: Duration::ZERO,
+            otherwise: Duration::ZERO,
         }
     }
 
@@ -177,6 +180,12 @@ impl AnswerRule {
         self
     }
 
+    /// The wait where its header is not there, or cannot be read. Default: none, so that the backoff alone decides.
+    pub fn otherwise(mut self, wait: Duration) -> Self {
+        self.otherwise = wait;
+        self
+    }
+
     /// What it says the answer means.
     pub fn means(&self) -> Meaning {
         self.means
@@ -214,8 +223,9 @@ impl AnswerRule {
             (Meaning::Verify, _) => Verdict::verify(),
         };
         let asked = self.wait.as_ref().and_then(|header| header.read(headers, now()));
-        let least = (!self.at_least.is_zero()).then_some(self.at_least);
-        Some(verdict.with_hint(Hint { wait: asked.max(least), retry: None }))
+        let stated = |wait: Duration| (!wait.is_zero()).then_some(wait);
+        let asked = asked.or(stated(self.otherwise));
+        Some(verdict.with_hint(Hint { wait: asked.max(stated(self.at_least)), retry: None }))
     }
 
     /// What may not be said, and how to mend it.
@@ -245,11 +255,9 @@ impl AnswerRule {
                 _ => broken.push(("S5", format!("an answer rule names {status}, which is no status of HTTP"))),
             }
         }
-        if self.at_least > super::rules::LONGEST {
-            let how = format!(
-                "an answer rule waits at least {:?}: at most a day; what takes longer belongs to a job",
-                self.at_least
-            );
+        let longest = self.at_least.max(self.otherwise);
+        if longest > super::rules::LONGEST {
+            let how = format!("an answer rule waits {longest:?}: at most a day; what takes longer belongs to a job");
             broken.push(("S11", how));
         }
         broken

@@ -50,6 +50,8 @@ pub(crate) struct Operation {
     pub(crate) query_preconditions: Vec<Box<str>>,
     pub(crate) stated: Option<Arc<str>>,
     pub(crate) not_idempotent: Vec<Method>,
+    /// Whether a method says nothing here, whichever it is.
+    pub(crate) no_method: bool,
     pub(crate) longest_server_wait: Duration,
     pub(crate) wait_headers: Vec<WaitHeader>,
     pub(crate) should_retry_header: Option<HeaderName>,
@@ -96,7 +98,10 @@ impl Operation {
     pub(crate) fn has_evidence(&self, evidence: &Evidence, head: &RequestHead<'_>) -> bool {
         let filled = |name| head.headers().get(name).is_some_and(|value| !value.as_bytes().trim_ascii().is_empty());
         match evidence {
-            Evidence::Method => Evidence::by_method(head.method()) && !self.not_idempotent.contains(head.method()),
+            Evidence::Method => {
+                let denied = self.no_method || self.not_idempotent.contains(head.method());
+                Evidence::by_method(head.method()) && !denied
+            }
             Evidence::Key => filled(&self.key_header),
             Evidence::Precondition => {
                 let query = head.uri().query().unwrap_or_default();

@@ -76,6 +76,7 @@ impl StandardPolicy {
                 query_preconditions: Vec::new(),
                 stated: None,
                 not_idempotent: Vec::new(),
+                no_method: false,
                 longest_server_wait: rules::LONGEST,
                 wait_headers: Vec::new(),
                 should_retry_header: None,

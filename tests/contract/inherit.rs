@@ -101,7 +101,7 @@ fn an_environment_stands_over_each_level() {
     let error = Contract::builder().text("env.toml", DEFAULTS).env("tset").load().unwrap_err();
     assert!(error.to_string().contains("no file has the environment `tset`"), "{error}");
     for (slip, words) in [
-        ("[env.test.provider.c]\nattempts = 1", "this file has no provider `c` to override"),
+        ("[env.test.provider.c]\nattempts = 1", "no file has the provider `c` to override"),
         ("[[env.test.provider.a.operation]]\nname = \"x\"", "`a` has no operation `x` to override"),
     ] {
         let error = Contract::builder().text("env.toml", format!("{DEFAULTS}{slip}")).env("test").load().unwrap_err();

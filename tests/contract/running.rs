@@ -104,7 +104,8 @@ async fn a_changed_file_is_in_force_and_a_broken_one_is_one_error() {
     let test = async {
         let write = |text: &str| fs::write(&file, text).unwrap();
         let two = SHOP.replace("attempts  = 3", "attempts  = 2");
-        sleep(second * 5).await;
+        // Between two looks, so that each write is seen by the next one.
+        sleep(second * 5 + second / 2).await;
         assert_eq!(attempts(&layer), 3);
 
         write(&two);

@@ -144,6 +144,49 @@ fn a_misspelt_meaning_is_one_problem() {
     assert!(ended.out.contains("1 error,"), "{}", ended.out);
 }
 
+/// Nor is what it stood for: a reason, a place, a look into a body.
+#[test]
+fn what_is_misspelt_is_not_missing() {
+    let rule =
+        |lines: &str| with(&format!("[[provider.shop.answer]]\nmeans = \"business\"\nbasis = \"project\"\n{lines}\n"));
+    for text in [
+        rule("when = { statsu = 404 }"),
+        rule("when = { status = 404, body = { jsn = \"/a\", equals = 1 } }"),
+        with("").replace("elsewhere = []", "elsewhere = [{ where = \"skd\", by = \"x\", attempts = 1 }]"),
+        with("").replace("attempts  = 3", "attempts = { max = 5, reson = \"slow\" }"),
+        with("[[waiver]]\nrul = \"S6\"\nreason = \"later\"\nuntil = 2027-01-01\n"),
+    ] {
+        let ended = fed(&text, &["check", "-", "--quiet"]);
+        assert!(ended.out.contains("1 error,"), "{}", ended.out);
+    }
+}
+
+/// What stands in `[env.prod]` alone is said of `prod`, and can be waived as all else.
+#[test]
+fn an_environment_is_named() {
+    let text = with("[env.prod.provider.shop]\ntimeouts = { total = \"1s\" }\n");
+    let ended = fed(&text, &["check", "-", "-q"]);
+    assert!(ended.code == Some(1) && ended.out.contains("as `prod`: "), "{}", ended.all());
+    assert_eq!(fed(&text, &["check", "-", "-q", "--env", "prod"]).code, Some(1));
+    let text = with(
+        "[env.prod.provider.shop]\nidempotent = { stated = \"all read\" }\n[[waiver]]\nrule = \"S7\"\nreason = \"until July\"\nuntil = 2027-07-01\n",
+    );
+    let ended = fed(&text, &["check", "-", "-q", "--as-of", "2026-12-01"]);
+    assert!(ended.code == Some(0) && ended.out.contains("0 errors, 0 warnings"), "{}", ended.all());
+}
+
+/// One of several files that was cut: what it said would be gone, and the others would not say so.
+#[test]
+fn a_file_that_says_nothing() {
+    let folder = Folder::new();
+    folder.write("a.toml", SHOP);
+    for text in ["format = 1\n", "format = 1\n[defaults]\nattempts = 2\n"] {
+        folder.write("b.toml", text);
+        let ended = run_in(folder.path(), &["check", "-q", "."]);
+        assert!(ended.code == Some(1) && ended.out.contains("1 error,"), "{}", ended.all());
+    }
+}
+
 /// "Once more": and where was the first? It is in the other file.
 #[test]
 fn the_first_of_two_is_named_by_its_file() {

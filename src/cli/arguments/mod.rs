@@ -63,7 +63,7 @@ pub(crate) struct Input {
     /// Files, folders, patterns such as 'contracts/*.toml', or - for standard input.
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<String>,
-    /// Which [env.NAME] overrides hold.
+    /// Which [env.NAME] overrides hold. Without it, `check` looks at each of them.
     #[arg(long, value_name = "NAME")]
     pub(crate) env: Option<String>,
 }
@@ -109,7 +109,7 @@ pub(super) struct Check {
     #[arg(long, value_name = "FILE")]
     pub(super) write_baseline: Option<PathBuf>,
     /// Leaves the checklist out.
-    #[arg(long)]
+    #[arg(long, short)]
     pub(super) quiet: bool,
 }
 

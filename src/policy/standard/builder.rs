@@ -153,6 +153,13 @@ impl StandardPolicyBuilder {
         self
     }
 
+    /// No method is idempotent here, whatever RFC 9110 says, those of RFCs to come included: only a key, a precondition
+    /// or a statement is evidence. Default: the method is.
+    pub fn no_method_is_idempotent(mut self) -> Self {
+        self.operation.no_method = true;
+        self
+    }
+
     /// The longest wait that a server's word may cause; a longer one ends the call at once (D1). Default: whatever
     /// the deadline allows.
     pub fn longest_server_wait(mut self, longest: Duration) -> Self {

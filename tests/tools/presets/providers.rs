@@ -37,6 +37,24 @@ async fn github_limits() {
     let message = r#"{"message": "You have exceeded a secondary rate limit. Please wait a few minutes."}"#;
     let seen = github("GET", "/user", &[End::Answer(403, Vec::new(), message)]).await;
     assert_eq!((seen.attempts(), seen.stop, seen.told_when), (1, Some(StopReason::WaitTooLong), true));
+    // Where the end of a limit cannot be read, it is a minute; `retry-after` does not hide when the primary limit resets.
+    for headers in [
+        vec![("x-ratelimit-remaining", "0".to_owned())],
+        vec![("x-ratelimit-remaining", "0".to_owned()), ("x-ratelimit-reset", "soon".to_owned())],
+        vec![("retry-after", "soon".to_owned())],
+        vec![
+            ("retry-after", "1".to_owned()),
+            ("x-ratelimit-remaining", "0".to_owned()),
+            ("x-ratelimit-reset", (now + 3600).to_string()),
+        ],
+    ] {
+        let seen = github("POST", "/repos/o/r/issues", &[End::Answer(403, headers.clone(), ""), status(201)]).await;
+        assert_eq!(
+            (seen.attempts(), seen.stop, seen.told_when),
+            (1, Some(StopReason::WaitTooLong), true),
+            "{headers:?}"
+        );
+    }
     // What is forbidden stays so.
     let forbidden = End::Answer(403, Vec::new(), r#"{"message": "Resource not accessible by integration"}"#);
     let seen = github("GET", "/user", &[forbidden]).await;
@@ -86,13 +104,16 @@ async fn anthropic() {
     for (code, attempts) in [(408, 3), (409, 3), (500, 3), (529, 3), (400, 1), (401, 1), (404, 1), (413, 1)] {
         assert_eq!(messages(vec![status(code)]).await.attempts(), attempts, "{code}");
     }
-    // Without `retry-after` it is a spend limit, which does not pass.
-    assert_eq!(messages(vec![status(429)]).await.attempts(), 1);
+    // Without `retry-after` too, as the SDK has it: by the backoff.
+    assert_eq!(messages(vec![status(429)]).await.attempts(), 3);
     let seen = messages(vec![with_header(429, "retry-after", "3"), status(200)]).await;
     assert_eq!(seen.status, Some(200));
     assert!(seen.first_wait().is_some_and(|wait| wait >= 3 * SECOND), "{:?}", seen.at);
-    let batches = request("POST", "https://api.anthropic.com/v1/messages/batches");
-    assert_eq!(call("anthropic", batches, &[status(529)]).await.attempts(), 1);
+    // What stays is not made twice: only a limit that says when to come back is known to be a refusal.
+    let batches = || request("POST", "https://api.anthropic.com/v1/messages/batches");
+    for code in [429, 529] {
+        assert_eq!(call("anthropic", batches(), &[status(code)]).await.attempts(), 1, "{code}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +180,9 @@ async fn til_service() {
         let limited = with_header(code, "retry-after", "1");
         assert_eq!(call("til-service", put(), &[limited]).await.attempts(), 1, "{code}");
     }
-    assert_eq!(call("til-service", put(), &[status(502)]).await.attempts(), 3);
+    for (code, attempts) in [(502, 3), (500, 1)] {
+        assert_eq!(call("til-service", put(), &[status(code)]).await.attempts(), attempts, "{code}");
+    }
     let seen = call("til-service", put(), &[End::Lost, status(422)]).await;
     assert_eq!((seen.attempts(), seen.stop), (2, Some(StopReason::Verify)));
 }
