@@ -258,7 +258,8 @@ pub(super) fn waive(resolved: &Resolved, problems: &mut Vec<Problem>) {
             used[number] = true;
             continue;
         };
-        let whose = waiver.provider.as_ref().map_or(Whose::File(waiver.place.file), |name| Whose::Provider(name.as_str()));
+        let whose =
+            waiver.provider.as_ref().map_or(Whose::File(waiver.place.file), |name| Whose::Provider(name.as_str()));
         let operation = waiver.operation.as_ref().map(|name| name.as_str());
         whole.entry((rule.as_str(), whose, operation)).or_insert(number);
     }
