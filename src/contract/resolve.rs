@@ -192,6 +192,11 @@ fn resolve_provider(
             problems.push(problem.label("`name` is missing").help("write `name = \"…\"`").about(&name, ""));
             continue;
         };
+        if own_name.value.contains(['\n', '\t']) {
+            let problem =
+                Problem::unreadable(own_name.place, "the name has several lines, or tabs").label("not a name");
+            problems.push(problem.help("write it in one line: it stands in tables and events").about(&name, &own_name));
+        }
         if let Some(first) = names.insert(own_name.value.clone(), own_name.place) {
             let problem =
                 Problem::unreadable(own_name.place, format!("the operation `{}` is there twice", Redacted(&own_name)));

@@ -169,6 +169,10 @@ fn hidden_characters_are_refused() {
         let ended = fed(&text, &["check", "-", "--quiet"]);
         assert!(ended.code == Some(1) && ended.out.contains("nobody sees"), "{hidden}: {}", ended.all());
     }
+    // A name is one line: it stands in tables.
+    for text in [operation("match = \"GET /a\"").replace("\"o\"", "\"a\\nb\""), SHOP.replace(".shop]", ".\"a\\nb\"]")] {
+        assert_eq!(fed(&text, &["check", "-", "--quiet"]).code, Some(1), "{text}");
+    }
     let lines = operation("match = \"GET /a\"\nnever = \"\"\"it is\r\n\tnot\"\"\"");
     assert_eq!(fed(&lines, &["check", "-", "--quiet", "--as-of", "2026-11-30"]).code, Some(0));
 }
