@@ -164,15 +164,16 @@ impl Read for String {
             );
             return None;
         }
-        readable(text, place, reader);
+        readable(text, true, place, reader);
         Some(text.trim().to_owned())
     }
 }
 
-/// Texts and names go to terminals, logs and pages: what they could not show has no place in them. Texts may have lines.
-fn readable(text: &str, place: Place, reader: &mut Reader<'_>) {
-    let hidden = |c: char| moves_cursor(c) && !matches!(c, '\n' | '\t');
-    let Some(found) = text.replace("\r\n", "\n").chars().find(|c| hidden(*c)) else { return };
+/// Texts and names go to terminals, logs and pages: what they could not show has no place in them. Texts may have lines;
+/// names may not.
+fn readable(text: &str, lines: bool, place: Place, reader: &mut Reader<'_>) {
+    let text = text.replace("\r\n", "\n");
+    let Some(found) = text.chars().find(|c| moves_cursor(*c) && !(lines && matches!(c, '\n' | '\t'))) else { return };
     let message = format!("there is a character that nobody sees in it: U+{:04X}", u32::from(found));
     let problem = Problem::unreadable(place, message).label("hidden here");
     reader.problem(problem.help("leave it out: a terminal would obey it rather than show it"));
@@ -311,7 +312,7 @@ impl<T: Read> Read for Named<T> {
             if name.value.is_empty() {
                 reader.problem(Problem::unreadable(name.place, "the name is empty").label("nothing is named here"));
             }
-            readable(&name.value, name.place, reader);
+            readable(&name.value, false, name.place, reader);
             Some((name, reader.at(value)?))
         });
         Some(Named(entries.collect()))

@@ -125,7 +125,7 @@ pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, prob
                 hosts: provider.hosts.as_ref(),
                 url: provider.contract.as_ref().and_then(|source| source.url.as_ref()),
             };
-            if let Err(problem) = multiplied.add_to(&mut weight) {
+            if let Some(problem) = multiplied.add_to(&mut weight) {
                 problems.push(problem.about(&name, ""));
                 continue;
             }
@@ -267,6 +267,11 @@ fn resolve_provider(
             let message = format!("`{REST}` names what no operation matches: no operation is called so");
             let problem = Problem::broken("S15", own_name.place, message).label("taken");
             problems.push(problem.help("give it a name that says what it does").about(&name, &own_name));
+        }
+        if own_name.value.contains(['\n', '\t']) {
+            let problem =
+                Problem::unreadable(own_name.place, "the name has several lines, or tabs").label("not a name");
+            problems.push(problem.help("write it in one line: it stands in tables and events").about(&name, &own_name));
         }
         if let Some(first) = names.insert(own_name.value.clone(), own_name.place) {
             let problem =

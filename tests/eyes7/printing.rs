@@ -169,6 +169,65 @@ fn hidden_characters_are_refused() {
         let ended = fed(&text, &["check", "-", "--quiet"]);
         assert!(ended.code == Some(1) && ended.out.contains("nobody sees"), "{hidden}: {}", ended.all());
     }
+    // A name is one line: it stands in tables.
+    for text in [operation("match = \"GET /a\"").replace("\"o\"", "\"a\\nb\""), SHOP.replace(".shop]", ".\"a\\nb\"]")] {
+        assert_eq!(fed(&text, &["check", "-", "--quiet"]).code, Some(1), "{text}");
+    }
     let lines = operation("match = \"GET /a\"\nnever = \"\"\"it is\r\n\tnot\"\"\"");
     assert_eq!(fed(&lines, &["check", "-", "--quiet", "--as-of", "2026-11-30"]).code, Some(0));
+}
+
+/// Whatever is broken in whatever way, it is shown: nothing panics, nothing is obeyed, and no line is missing its place.
+#[test]
+fn broken_files_are_shown() {
+    const PIECES: [&str; 22] = [
+        "\u{feff}",
+        "\r",
+        "\r\n",
+        "\n",
+        "\"",
+        "\"\"\"",
+        "'''",
+        "'",
+        "[",
+        "{",
+        "}",
+        "]",
+        "#",
+        "=",
+        "token = ",
+        "é日本",
+        "\u{1b}[2J",
+        "https://a:b@c?d",
+        "@",
+        "\u{202e}",
+        ",",
+        "[[",
+    ];
+    let mut dice = 7_u64;
+    let mut roll = |sides: usize| {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (dice >> 33) as usize % sides
+    };
+    for _ in 0..400 {
+        let mut text = if roll(4) == 0 {
+            SHOP.replace("elsewhere = []", &format!("elsewhere = [{}]", "{}, ".repeat(900)))
+        } else {
+            SHOP.to_owned()
+        };
+        for _ in 0..=roll(4) {
+            let mut at = roll(text.len());
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            text.insert_str(at, PIECES[roll(PIECES.len())]);
+        }
+        if let Err(error) = redial::contract::Contract::parse("shop.toml", text.as_str()) {
+            let shown = error.to_string();
+            clean("an error", &shown);
+            let first = &error.findings()[0];
+            let place = format!("shop.toml:{}:{}]", first.line(), first.column());
+            assert!(shown.contains(&place), "{place}\n{shown}\n{text}");
+        }
+    }
 }
