@@ -53,6 +53,8 @@ pub use policy::{
     PolicyError, Reach, RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit,
     Verdict,
 };
+#[doc(hidden)] // for `redial-jobs`
+pub use redact::redacted;
 pub use retry::{
     AnswerBody, AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,
     attempt_number, detach,

@@ -238,7 +238,15 @@ fn settle<T>(
     let verdict = failure.judge(course, policy, fault);
     let outcome = failure.outcome(fault);
     observe::attempted(&course.plan, outcome, &verdict);
-    let failed = Failed { verdict: &verdict, outcome, fault, timed_out, upgrade: false };
+    let failed = Failed {
+        verdict: &verdict,
+        outcome,
+        fault,
+        timed_out,
+        upgrade: false,
+        of_one_request: false,
+        of_another_host: false,
+    };
     // A block can always be run again from its start.
     match course.failed(failed, || true) {
         Next::Again { resume, .. } => End::Wait { resume },

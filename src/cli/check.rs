@@ -19,6 +19,9 @@ use crate::contract::{
     problem::{Kind, Problem},
 };
 
+/// How many findings are shown to people: whoever has more reads the file from its start, or the JSON.
+const SHOWN: usize = 200;
+
 pub(super) fn run(command: &Check, terminal: &Terminal) -> End {
     match checked(command, terminal) {
         Ok(end) => end,
@@ -74,10 +77,13 @@ fn today() -> jiff::civil::Date {
 fn human(command: &Check, examined: &Examined, findings: &[Finding], known: usize, terminal: &Terminal) {
     let handler = graphical(terminal.colours());
     let mut out = String::new();
-    for finding in findings {
+    for finding in findings.iter().take(SHOWN) {
         // Writing to a text does not fail.
         let _ = handler.render_report(&mut out, finding);
         out.push('\n');
+    }
+    if findings.len() > SHOWN {
+        out.push_str(&format!("and {} more: `--format json` has them all\n\n", findings.len() - SHOWN));
     }
     if !command.quiet {
         questions(&mut out, examined, terminal);

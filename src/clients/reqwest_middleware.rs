@@ -51,12 +51,12 @@ use std::{
     task::{Context, Poll},
 };
 
-use http::{Extensions, Method, Request, Response, StatusCode, Uri};
+use http::{Extensions, Method, Request, Response, StatusCode, uri::Authority};
 use reqwest_middleware::{Middleware, Next};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::reqwest::{ResponseBody, incoming, into_response, outgoing, prepare, without_secrets};
+use super::reqwest::{Asked, ResponseBody, incoming, into_response, outgoing, prepare, without_secrets};
 use crate::{AttemptBody, BoxError, Error, Policy, RetryLayer, StandardPolicy, attempt_number, retry::guard};
 
 /// Repeats requests by a [`Policy`], for a `reqwest_middleware::ClientWithMiddleware`.
@@ -118,7 +118,7 @@ impl<P: Policy + Clone + Send + Sync + 'static> Middleware for RetryMiddleware<P
         next: Next<'_>,
     ) -> reqwest_middleware::Result<reqwest::Response> {
         let mut request = prepare(request, extensions.clone(), self.whole)?;
-        let call = Spent { method: request.method().clone(), uri: request.uri().clone() };
+        let call = Spent::of(&request);
         let stacked = attempt_number(request.extensions()).is_some();
         if extensions.get() == Some(&call) {
             self.layer.not_again(&mut request);
@@ -129,17 +129,21 @@ impl<P: Policy + Clone + Send + Sync + 'static> Middleware for RetryMiddleware<P
             let mut own = lock(shared).clone();
             guard::hand_on(request.extensions(), &mut own);
             let request = outgoing(request, alone).map_err(|error| Below(without_secrets(error).into()))?;
+            let asked = (!alone).then(|| Asked::of(request.url()));
             let result = next.clone().run(request, &mut own).await;
             if !stacked {
                 guard::unmark(&mut own);
             }
             *lock(shared) = own;
-            result.map(incoming).map_err(|error| Below(cause(error)))
+            result.map(|response| incoming(response, asked.as_ref())).map_err(|error| Below(cause(error)))
         });
         let result = self.layer.layer(attempts).call(request).await.map(into_response);
         *extensions = left.into_inner().unwrap_or_else(PoisonError::into_inner);
         if result.as_ref().map_or(true, |response| may_be_repeated(response.status())) {
             extensions.insert(call);
+        } else {
+            // What comes next is another call.
+            extensions.remove::<Spent>();
         }
         result.map_err(reqwest_middleware::Error::middleware)
     }
@@ -157,11 +161,20 @@ pub fn as_redial(error: &reqwest_middleware::Error) -> Option<&Error> {
 }
 
 /// In the middlewares' extensions after a call that somebody above may want to repeat. The next call of the same method
-/// and URL with the same extensions is taken for that.
+/// and URL with the same extensions is taken for that. Without the query, in which a signature or a number may be another
+/// each time.
 #[derive(Clone, PartialEq, Eq)]
 struct Spent {
     method: Method,
-    uri: Uri,
+    authority: Option<Authority>,
+    path: String,
+}
+
+impl Spent {
+    fn of<B>(request: &Request<B>) -> Self {
+        let (method, uri) = (request.method().clone(), request.uri());
+        Spent { method, authority: uri.authority().cloned(), path: uri.path().to_owned() }
+    }
 }
 
 /// What others take for transient. A `401` is none: who answers its challenge makes another call.

@@ -56,9 +56,9 @@ impl Ended {
         self
     }
 
-    /// It was the attempt of a block of code. What an answer says, it says of one request: a block may have done anything
-    /// before.
-    pub(crate) fn of_a_block(mut self) -> Self {
+    /// The attempt may have been more than one request: it was a block of code, or a redirect was followed. What an answer
+    /// says, it says of one of them, and another may have done anything before.
+    pub(crate) fn of_several_requests(mut self) -> Self {
         if self.reach == Reach::Rejected {
             self.reach = Reach::Unknown;
         }

@@ -106,7 +106,8 @@ impl Operation {
             Evidence::Precondition => {
                 let query = head.uri().query().unwrap_or_default();
                 let in_query = || self.query_preconditions.iter().any(|name| query::is_filled(query, name));
-                self.preconditions.iter().any(filled) || in_query()
+                let kept = |name: &&HeaderName| Evidence::by_condition(name, head.headers().get(*name));
+                self.preconditions.iter().any(|name| kept(&name)) || in_query()
             }
             Evidence::Stated(_) => true,
         }
@@ -132,11 +133,13 @@ impl Operation {
         }
     }
 
-    /// Where answers are saved by key, a repeat of what was answered would be told the same (D31).
+    /// Where answers are saved by key, a repeat of what was answered would be told the same (D31): the failure stays one,
+    /// and is not repeated.
     fn replayed(&self, plan: &Plan, verdict: Verdict, outcome: &Outcome<'_>) -> Verdict {
         let saved = self.key_replays && plan.evidence == Some(Evidence::Key) && outcome.status().is_some();
         let passes = verdict.class() == Class::Transient && verdict.rejected_because().is_none();
-        if saved && passes { Verdict::permanent().with_hint(verdict.hint()) } else { verdict }
+        let hint = Hint { retry: Some(false), ..verdict.hint() };
+        if saved && passes { verdict.with_hint(hint) } else { verdict }
     }
 
     fn judge_answer(&self, outcome: &Outcome<'_>) -> Verdict {
@@ -222,13 +225,15 @@ impl Operation {
         verdict.with_hint(Hint { wait: hint.wait.max(asked).max(pushed.wait), retry })
     }
 
-    /// How long other calls' answers hold this one, before this verdict is added to what holds the others.
-    pub(crate) fn held_for(&self, verdict: &Verdict, now: Instant) -> Option<Duration> {
+    /// How long other calls' answers hold this one, before this verdict is added to what holds the others, where there is
+    /// one that this provider gave.
+    pub(crate) fn held_for(&self, verdict: Option<&Verdict>, now: Instant) -> Option<Duration> {
         if self.hold_scope == HoldScope::None {
             return None;
         }
         let hold = self.hold.remaining(now);
-        if let (Some(_), Some(wait)) = (verdict.rejected_because(), verdict.hint().wait) {
+        let rejected = verdict.filter(|verdict| verdict.rejected_because().is_some());
+        if let Some(wait) = rejected.and_then(|verdict| verdict.hint().wait) {
             self.hold.extend(now, wait);
         }
         hold

@@ -1,5 +1,7 @@
 //! After an attempt: what its end means for the course of the call. The same for a request and for a block of code.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::{AttemptOutcome, CallReport, course::Course};
@@ -23,6 +25,11 @@ pub(crate) struct Failed<'a> {
     pub(crate) timed_out: bool,
     /// `CONNECT`, or a request for an upgrade.
     pub(crate) upgrade: bool,
+    /// The answer can only be one to this request. Otherwise what a document says of it ("not processed") may be said of
+    /// another, such as the hop of a redirect.
+    pub(crate) of_one_request: bool,
+    /// Another host answered: what it asks for, it does not ask for this provider.
+    pub(crate) of_another_host: bool,
 }
 
 /// What follows it.
@@ -76,10 +83,11 @@ impl Course {
 
     /// The attempt did not succeed: what follows? `replayable`: whether it could be made again from its start.
     pub(crate) fn failed(&mut self, failed: Failed<'_>, replayable: impl FnOnce() -> bool) -> Next {
-        let Failed { verdict, outcome, fault, timed_out, upgrade } = failed;
+        let Failed { verdict, outcome, fault, timed_out, upgrade, of_one_request, of_another_host } = failed;
         let now = Instant::now();
         let deadline = self.deadline();
         let of_request = self.line.is_some();
+        let said = if of_another_host { None } else { Some(verdict) };
         let status = match outcome {
             AttemptOutcome::Status(status) => Some(status),
             AttemptOutcome::Grpc(_) | AttemptOutcome::Fault(_) | AttemptOutcome::Done => None,
@@ -88,15 +96,16 @@ impl Course {
         if let AttemptOutcome::Grpc(code) = outcome {
             ended = ended.with_code(code);
         }
-        if !of_request {
-            ended = ended.of_a_block();
+        if !of_one_request {
+            ended = ended.of_several_requests();
         }
         if timed_out && now < later(self.attempt_started(), self.plan.timeouts().attempt) {
             ended = ended.cut_short();
         }
         if self.is_part() {
             let over = timed_out && now >= deadline;
-            return self.failed_in_a_block(now, verdict, outcome, ended, over);
+            let hold = self.plan.operation.held_for(said, now);
+            return self.failed_in_a_block(now, verdict, outcome, ended, hold, over);
         }
         if !verdict.is_listed() {
             observe::unclassified(self.about(), self.attempt, outcome);
@@ -109,7 +118,7 @@ impl Course {
             observe::answered(&self.plan, Class::Permanent);
             return Next::Answered;
         }
-        let hold = self.plan.operation.held_for(verdict, now);
+        let hold = self.plan.operation.held_for(said, now);
         let trail = self.record(now, outcome, ended.reach, verdict);
         trail.unknown |= ended.reach == Reach::Unknown;
         if let Some(sent) = trail.sent.take() {
@@ -150,9 +159,9 @@ impl Course {
         verdict: &Verdict,
         outcome: AttemptOutcome,
         ended: Ended,
+        hold: Option<Duration>,
         over: bool,
     ) -> Next {
-        let hold = self.plan.operation.held_for(verdict, now);
         if verdict.class() == Class::Permanent && matches!(outcome, AttemptOutcome::Status(_) | AttemptOutcome::Grpc(_))
         {
             return Next::Answered;

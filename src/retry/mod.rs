@@ -6,6 +6,7 @@ mod call;
 pub(crate) mod course;
 pub(crate) mod current;
 mod drain;
+pub(crate) mod elsewhere;
 mod failure;
 mod future;
 pub(crate) mod guard;

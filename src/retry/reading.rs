@@ -95,6 +95,12 @@ impl Reading {
         }
     }
 
+    /// Whether what came of the attempt can only be said of this request: no layer below, and no client that follows
+    /// redirects by itself, may have sent another one after it.
+    pub(super) fn is_of_one_request(&self) -> bool {
+        !self.has(BY_A_LAYER) && !self.has(MAY_BE_FOLLOWED)
+    }
+
     fn address(&self) -> usize {
         self.0.as_ptr().addr()
     }

@@ -10,7 +10,7 @@ use super::{
     AnswerBody, AttemptOutcome, Replay,
     after::{Failed, Next},
     call::Call,
-    report,
+    elsewhere, report,
 };
 use crate::{
     BoxError, Error, Policy,
@@ -149,6 +149,8 @@ impl<B: Replay> Call<B> {
             fault,
             timed_out: result.as_ref().is_err_and(|error| error.is::<AttemptTimedOut>()),
             upgrade: self.head.upgrade,
+            of_one_request: self.reading.is_of_one_request(),
+            of_another_host: result.as_ref().is_ok_and(|response| elsewhere::is_of_another_host(response.extensions())),
         };
         match self.course.failed(failed, || self.source.can_repeat()) {
             Next::Answered => End::Return(result.map_err(Error::of_inner)),

@@ -144,7 +144,7 @@ impl Clients {
         if verdict.class() == Class::Success {
             return Next::Succeeded;
         }
-        let hold = plan.operation.held_for(&verdict, instant);
+        let hold = plan.operation.held_for(Some(&verdict), instant);
         call.unknown |= ended.reach == Reach::Unknown;
         if instant >= deadline {
             return Next::Failed;

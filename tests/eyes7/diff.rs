@@ -75,3 +75,40 @@ fn an_environment() {
     let ended = run_in(folder.path(), &["diff", "old.toml", "new.toml"]);
     assert!(!ended.out.contains("no change in meaning"), "{}", ended.all());
 }
+
+/// What holds in one environment alone is said of it alone; what holds in all of them is said once.
+#[test]
+fn an_environment_by_its_name() {
+    let staging = "[env.staging.provider.shop]\nbackoff = { initial = \"400ms\" }\n";
+    let old = with(&format!("{staging}[env.prod.provider.shop]\nattempts = 2\n"));
+    let folder = Folder::new();
+    folder.write("old.toml", &old);
+    folder.write("new.toml", &old.replace("attempts = 2", "attempts = 3"));
+    let ended = run_in(folder.path(), &["diff", "old.toml", "new.toml"]);
+    assert!(ended.code == Some(1) && ended.out.contains("in `prod`: GET every other request"), "{}", ended.all());
+    assert!(!ended.out.contains("staging"), "{}", ended.out);
+    assert_eq!(run_in(folder.path(), &["diff", "old.toml", "new.toml", "--env", "staging"]).code, Some(0));
+    folder.write("new.toml", &old.replace("502, 503", "500, 502, 503"));
+    let ended = run_in(folder.path(), &["diff", "old.toml", "new.toml"]);
+    assert!(ended.code == Some(1) && !ended.out.contains("in `"), "{}", ended.all());
+    folder.write("new.toml", &old.replace(staging, ""));
+    let ended = run_in(folder.path(), &["diff", "old.toml", "new.toml"]);
+    assert!(ended.code == Some(0) && ended.out.contains("the environment is gone"), "{}", ended.all());
+}
+
+/// The other way round, nothing of it is less safe.
+#[test]
+fn and_back_again() {
+    for (old, new) in [
+        ("idempotent = { headers = [\"if-match\"] }", ""),
+        ("idempotent = { query = [\"page\"] }", ""),
+        ("", "never = \"money\""),
+    ] {
+        let operation = |more: &str| operation(&format!("match = \"POST /a\"\n{more}"));
+        let folder = Folder::new();
+        folder.write("old.toml", &operation(old));
+        folder.write("new.toml", &operation(new));
+        let ended = run_in(folder.path(), &["diff", "old.toml", "new.toml"]);
+        assert!(ended.code == Some(0) && ended.out.contains("safer"), "{old} {new}: {}", ended.all());
+    }
+}

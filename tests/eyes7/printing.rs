@@ -138,3 +138,37 @@ fn a_column_is_the_same_everywhere() {
         );
     }
 }
+
+/// A device has no length, and half a day is not "0 days".
+#[test]
+fn what_is_said_of_a_length_is_so() {
+    let ended = fed("", &["check", "/dev/zero", "--quiet"]);
+    assert!(ended.code == Some(2) && !ended.all().contains(": 0 bytes"), "{}", ended.all());
+    let ended = fed(SHOP, &["check", "-", "--quiet", "--as-of", "2026-11-30", "--max-age", "12h"]);
+    assert!(ended.code == Some(2) && ended.err.contains("whole days"), "{}", ended.all());
+    let ended = fed(SHOP, &["check", "-", "--quiet", "--as-of", "2026-11-30", "--max-age", "1d"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.all());
+}
+
+/// Whoever has one endless line, or a hundred findings on it, is not sent a copy of it for each.
+#[test]
+fn an_endless_line_is_cut() {
+    let others = "{ by = \"x\" }, ".repeat(3000);
+    let text = SHOP.replace("elsewhere = []", &format!("elsewhere = [{others}]"));
+    let ended = fed(&text, &["check", "-", "--quiet"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.out.len() < 20 * text.len(), "{} bytes of {}", ended.out.len(), text.len());
+    assert!(ended.out.contains("and 2800 more"), "{}", &ended.out[ended.out.len() - 300..]);
+}
+
+/// What a contract cannot show it cannot have: names and reasons go to terminals, logs and pages.
+#[test]
+fn hidden_characters_are_refused() {
+    for hidden in ["\\u001b[8m", "\\u0085", "\\u202e", "\\r"] {
+        let text = operation(&format!("match = \"GET /a\"\nnever = \"it{hidden} is\""));
+        let ended = fed(&text, &["check", "-", "--quiet"]);
+        assert!(ended.code == Some(1) && ended.out.contains("nobody sees"), "{hidden}: {}", ended.all());
+    }
+    let lines = operation("match = \"GET /a\"\nnever = \"\"\"it is\r\n\tnot\"\"\"");
+    assert_eq!(fed(&lines, &["check", "-", "--quiet", "--as-of", "2026-11-30"]).code, Some(0));
+}

@@ -64,7 +64,7 @@ async fn one_that_cannot_be_waited_for_ends_the_call_and_says_until_when() {
 /// A code that nobody named is final, whatever comes with it.
 #[tokio::test(start_paused = true)]
 async fn it_makes_no_code_transient() {
-    assert_eq!(repeated(fails(GrpcCode::NotFound).header("grpc-retry-pushback-ms", "1")).await, []);
+    assert_eq!(repeated(fails(GrpcCode::NotFound).header("grpc-retry-pushback-ms", "1")).await, [Duration::ZERO; 0]);
 }
 
 /// What one call was told holds for the others (S17), where the code is documented as a rejection.

@@ -5,48 +5,68 @@ use std::{
     error::Error as StdError,
     fmt,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, response::Parts};
 use http_body::{Body, Frame, SizeHint};
+use tokio::time::Instant;
+use tonic::Status;
 
-use crate::{BoxError, policy::GrpcCode};
+use crate::{BoxError, policy::GrpcCode, timeout::Timer};
 
 pub(super) const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 
 /// The body of an answer, as the inner service gave it: the same frames, trailers included, in the same order.
+///
+/// It ends by the caller's own deadline (`request.set_timeout`), with a [`Status`] of `DEADLINE_EXCEEDED`.
 pub struct ResponseBody<RB> {
     held: VecDeque<Frame<Bytes>>,
-    rest: RB,
+    /// `None` when its time was up.
+    rest: Option<RB>,
+    until: Option<Until>,
+}
+
+/// The caller's own deadline. The timer is boxed, so that readers may move the body.
+struct Until {
+    instant: Instant,
+    timer: Pin<Box<Timer>>,
 }
 
 impl<RB> ResponseBody<RB> {
-    pub(super) fn new(held: VecDeque<Frame<Bytes>>, rest: RB) -> Self {
-        ResponseBody { held, rest }
+    pub(super) fn new(held: VecDeque<Frame<Bytes>>, rest: RB, until: Option<Instant>) -> Self {
+        let until = until.map(|instant| Until { instant, timer: Box::pin(Timer::new()) });
+        ResponseBody { held, rest: Some(rest), until }
     }
 }
 
-impl<RB: Body<Data = Bytes> + Unpin> Body for ResponseBody<RB> {
+impl<RB: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for ResponseBody<RB> {
     type Data = Bytes;
-    type Error = RB::Error;
+    type Error = BoxError;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, RB::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = self.get_mut();
-        match this.held.pop_front() {
-            Some(frame) => Poll::Ready(Some(Ok(frame))),
-            None => Pin::new(&mut this.rest).poll_frame(cx),
+        if let Some(frame) = this.held.pop_front() {
+            return Poll::Ready(Some(Ok(frame)));
         }
+        let Some(rest) = &mut this.rest else { return Poll::Ready(None) };
+        if let Poll::Ready(frame) = Pin::new(rest).poll_frame(cx) {
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        let Some(Until { instant, timer }) = &mut this.until else { return Poll::Pending };
+        ready!(timer.as_mut().poll_until(cx, || *instant));
+        this.rest = None;
+        Poll::Ready(Some(Err(Status::deadline_exceeded("the caller's deadline passed within the answer").into())))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.held.is_empty() && self.rest.is_end_stream()
+        self.held.is_empty() && self.rest.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
         let held: u64 = self.held.iter().filter_map(Frame::data_ref).map(|data| data.len() as u64).sum();
-        let rest = self.rest.size_hint();
+        let rest = self.rest.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint);
         let mut hint = SizeHint::new();
         hint.set_lower(rest.lower().saturating_add(held));
         if let Some(upper) = rest.upper() {

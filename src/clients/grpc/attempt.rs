@@ -14,7 +14,12 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use super::{Commit, RequestBody, ResponseBody, boxed::boxed, headers, reading::Reading};
+use super::{
+    Commit, RequestBody, ResponseBody,
+    boxed::boxed,
+    headers::{self, Asked},
+    reading::Reading,
+};
 use crate::{
     AttemptBody, BoxError,
     fault::{Links, peek},
@@ -59,9 +64,10 @@ where
     fn call(&mut self, mut request: Request<AttemptBody<RequestBody>>) -> Self::Future {
         let commit = request.extensions().get().copied().unwrap_or(Commit::Head);
         let ends = request.extensions().get().map(|AttemptEnds(ends)| *ends);
+        let asked = request.extensions().get().map(|Asked(asked)| *asked);
         let told = headers::set(&mut request, commit, ends);
         let response = self.inner.call(request.map(boxed));
-        AttemptFuture { state: State::Calling { response }, timer: Timer::new(), commit, ends, told }
+        AttemptFuture { state: State::Calling { response }, timer: Timer::new(), commit, ends, asked, told }
     }
 }
 
@@ -75,6 +81,8 @@ pin_project! {
         timer: Timer,
         commit: Commit,
         ends: Option<Instant>,
+        // By the caller itself.
+        asked: Option<Instant>,
         // What the peer was told of when the time is up.
         told: Option<Instant>,
     }
@@ -108,7 +116,7 @@ where
             let answer = match this.state.as_mut().project() {
                 StateProj::Calling { response } => match ready!(response.poll(cx)) {
                     Ok(response) => {
-                        let reading = Reading::new(response, *this.ends);
+                        let reading = Reading::new(response, *this.ends, *this.asked);
                         if *this.commit == Commit::Head || reading.is_known() {
                             Ok(reading.hand_on())
                         } else {

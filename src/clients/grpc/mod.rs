@@ -14,7 +14,9 @@
 //!     .idempotent("orders have numbers: the second of two is refused")
 //!     .build()?;
 //! let channel = Endpoint::from_static("http://orders.example").connect_lazy();
-//! let client = OrdersClient::new(redial::grpc::channel(channel, policy));
+//! // All of its methods answer with one message; of a service that streams, say it by method, or not at all.
+//! let channel = redial::grpc::channel(channel, policy).commit(redial::grpc::Commit::Status);
+//! let client = OrdersClient::new(channel);
 //! # Ok(())
 //! # }
 //! ```
@@ -33,7 +35,9 @@
 //! - **What was never sent**, without evidence: no connection could be made, the stream was refused, or `GOAWAY` left it
 //!   out.
 //! - **Never after the answer is the caller's**, which it is with its first message, if nothing else is said: see
-//!   [`Commit`]. For unary calls, say [`Commit::Status`].
+//!   [`Commit`]. For unary calls, say [`Commit::Status`]: a server that sends its head and then falls silent has committed
+//!   the call otherwise, and no timeout of the policy's ends it any more, since a stream may be silent for long. The
+//!   caller's own deadline (`request.set_timeout`) bounds the answer too, with any commit.
 //!
 //! `grpc-retry-pushback-ms` is heeded in the head and in trailers, for codes that are transient: a number is the least
 //! wait, anything else means no.
@@ -71,7 +75,7 @@
 //!
 //! A `RetryLayer` above this one, or this one above it, does not compile:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! # use redial::{RetryLayer, StandardPolicy};
 //! # use tower::Layer;
 //! # fn stack(channel: tonic::transport::Channel, policy: StandardPolicy) {

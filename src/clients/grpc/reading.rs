@@ -27,16 +27,18 @@ pub(super) struct Reading<RB> {
     cost: usize,
     rest: RB,
     pub(super) patient_until: Instant,
+    /// The caller's own deadline, beyond the attempt's end.
+    asked: Option<Instant>,
 }
 
 impl<RB: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Reading<RB> {
     /// `ends`: the end of the attempt.
-    pub(super) fn new(response: Response<RB>, ends: Option<Instant>) -> Self {
+    pub(super) fn new(response: Response<RB>, ends: Option<Instant>, asked: Option<Instant>) -> Self {
         let (head, rest) = response.into_parts();
         let now = Instant::now();
         // Well before the attempt's timeout, which is no business of a silent stream's.
         let patience = ends.map_or(PATIENCE, |ends| PATIENCE.min(ends.saturating_duration_since(now) / 2));
-        Reading { head, held: VecDeque::new(), cost: 0, rest, patient_until: now + patience }
+        Reading { head, held: VecDeque::new(), cost: 0, rest, patient_until: now + patience, asked }
     }
 
     /// The head says all: a status alone, or one of HTTP that is somebody else's.
@@ -85,6 +87,6 @@ impl<RB: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Reading<RB> {
     }
 
     pub(super) fn hand_on(self) -> Response<ResponseBody<RB>> {
-        Response::from_parts(self.head, ResponseBody::new(self.held, self.rest))
+        Response::from_parts(self.head, ResponseBody::new(self.held, self.rest, self.asked))
     }
 }

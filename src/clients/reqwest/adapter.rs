@@ -4,6 +4,7 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, Waker, ready},
 };
 
@@ -13,7 +14,7 @@ use http_body::Body;
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::bodies::{ResponseBody, Upload, incoming};
+use super::bodies::{Asked, ResponseBody, Upload, incoming};
 use crate::{AttemptBody, Replay};
 
 /// A [`reqwest::Client`] as the innermost service of a stack that has a [`RetryLayer`](crate::RetryLayer).
@@ -101,7 +102,10 @@ where
 
     fn call(&mut self, request: Request<AttemptBody<B>>) -> AdapterFuture {
         match outgoing(request, self.alone) {
-            Ok(request) => AdapterFuture { state: State::Sent { pending: self.client.call(request) } },
+            Ok(request) => {
+                let asked = (!self.alone).then(|| Asked::of(request.url()));
+                AdapterFuture { state: State::Sent { pending: self.client.call(request), asked } }
+            }
             Err(error) => AdapterFuture { state: State::Refused { error: Some(error) } },
         }
     }
@@ -121,7 +125,8 @@ pin_project! {
 pin_project! {
     #[project = StateProj]
     enum State {
-        Sent { #[pin] pending: Pending },
+        // Whom, where a redirect may lead to somebody else.
+        Sent { #[pin] pending: Pending, asked: Option<Asked> },
         Refused { error: Option<reqwest::Error> },
     }
 }
@@ -138,7 +143,10 @@ impl Future for AdapterFuture {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         Poll::Ready(match self.project().state.project() {
-            StateProj::Sent { pending } => ready!(pending.poll(cx)).map(incoming).map_err(without_secrets),
+            StateProj::Sent { pending, asked } => {
+                let result = ready!(pending.poll(cx)).map_err(without_secrets);
+                result.map(|response| incoming(response, asked.as_ref()))
+            }
             StateProj::Refused { error } => match error.take() {
                 Some(error) => Err(without_secrets(error)),
                 None => return Poll::Pending,
@@ -151,6 +159,11 @@ impl Future for AdapterFuture {
 #[derive(Clone, Copy)]
 struct InMemory;
 
+/// In the extensions of a request: what its URL ends with, and `http::Uri` has no place for. It is never sent, and still
+/// there for a middleware below and in the answer's URL.
+#[derive(Clone)]
+struct Fragment(Arc<str>);
+
 /// reqwest's request as `http`'s, with these extensions beside its own. `whole`: a body that is in memory will be handed
 /// over as it is.
 pub(in crate::clients) fn prepare(
@@ -159,8 +172,12 @@ pub(in crate::clients) fn prepare(
     whole: bool,
 ) -> Result<Request<reqwest::Body>, reqwest::Error> {
     let in_memory = request.body().is_none_or(|body| body.as_bytes().is_some());
+    let fragment = request.url().fragment().map(|fragment| Fragment(fragment.into()));
     let mut request = Request::try_from(request).map_err(without_secrets)?;
     request.extensions_mut().extend(extensions);
+    if let Some(fragment) = fragment {
+        request.extensions_mut().insert(fragment);
+    }
     if whole && in_memory {
         request.extensions_mut().insert(InMemory);
     }
@@ -186,7 +203,12 @@ where
             reqwest::Body::wrap(Upload::new(body))
         }
     };
-    reqwest::Request::try_from(Request::from_parts(parts, body))
+    let fragment = parts.extensions.remove::<Fragment>();
+    let mut request = reqwest::Request::try_from(Request::from_parts(parts, body))?;
+    if let Some(Fragment(fragment)) = fragment {
+        request.url_mut().set_fragment(Some(&fragment));
+    }
+    Ok(request)
 }
 
 /// The whole of a body that is in memory. Read here, under the eyes of the attempt: its errors prove nothing then.

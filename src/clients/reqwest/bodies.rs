@@ -11,7 +11,10 @@ use http::{Response, response::Parts};
 use http_body::{Body, Frame, SizeHint};
 use reqwest::{ResponseBuilderExt, Url};
 
-use crate::{AnswerBody, AttemptBody, BoxError, Replay, retry::reading::within_an_attempt};
+use crate::{
+    AnswerBody, AttemptBody, BoxError, Replay,
+    retry::{elsewhere, reading::within_an_attempt},
+};
 
 /// An attempt's body in reqwest's hands.
 ///
@@ -41,6 +44,20 @@ impl<B: Replay + Unpin> Body for Upload<B> {
 
     fn size_hint(&self) -> SizeHint {
         if within_an_attempt() { self.body.size() } else { self.body.size_hint() }
+    }
+}
+
+/// Who was asked, to be compared with who answered where reqwest follows redirects.
+#[derive(PartialEq, Eq)]
+pub(in crate::clients) struct Asked {
+    host: Option<String>,
+    /// `None`: that of its scheme, so that the way from `http` to `https` is to the same host.
+    port: Option<u16>,
+}
+
+impl Asked {
+    pub(in crate::clients) fn of(url: &Url) -> Self {
+        Asked { host: url.host_str().map(str::to_owned), port: url.port() }
     }
 }
 
@@ -115,12 +132,15 @@ impl fmt::Debug for ResponseBody {
 }
 
 /// reqwest's response as `http`'s.
-pub(in crate::clients) fn incoming(mut whole: reqwest::Response) -> Response<ResponseBody> {
+pub(in crate::clients) fn incoming(mut whole: reqwest::Response, asked: Option<&Asked>) -> Response<ResponseBody> {
     let mut response = Response::new(());
     *response.status_mut() = whole.status();
     *response.version_mut() = whole.version();
     mem::swap(response.headers_mut(), whole.headers_mut());
     mem::swap(response.extensions_mut(), whole.extensions_mut());
+    if asked.is_some_and(|asked| *asked != Asked::of(whole.url())) {
+        elsewhere::of_another_host(response.extensions_mut());
+    }
     response.map(|()| ResponseBody { kind: Kind::Whole(whole) })
 }
 

@@ -40,7 +40,9 @@ impl<P: Policy + Clone> Client<P> {
     /// proves any more that a request was never sent, so that a `POST` without a key is repeated for no fault at all; and
     /// reqwest's own retries can copy them too, so that they must be switched off
     /// (`.retry(reqwest::retry::never())`), or declared:
-    /// [`elsewhere(Place::Client, "reqwest", 3)`](crate::policy::StandardPolicyBuilder::elsewhere).
+    /// [`elsewhere(Place::Client, "reqwest", 3)`](crate::policy::StandardPolicyBuilder::elsewhere), with which three
+    /// attempts are nine requests and need a written reason
+    /// ([`attempts_because`](crate::policy::StandardPolicyBuilder::attempts_because)).
     pub fn whole_bodies(mut self) -> Self {
         self.whole = true;
         self

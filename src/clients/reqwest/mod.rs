@@ -36,7 +36,7 @@
 //!
 //! # Bodies
 //!
-//! Bytes, forms and JSON are repeatable at any size, a stream up to 64 KiB; a longer one is sent once, and that is no
+//! Bytes, forms and JSON are repeatable at any size; a stream, which a multipart form is too, up to 64 KiB; a longer one is sent once, and that is no
 //! error. In any case reqwest is handed a stream, by which redial sees how far it got. It cannot copy one, so:
 //!
 //! - a redirect that asks for the body again (307, 308, or 301 and 302 of another method than `POST`) comes back as
@@ -44,11 +44,13 @@
 //! - where that is not wanted, [`Client::whole_bodies`] hands over what is in memory as it is, and pays with every proof
 //!   that a request was never sent.
 //!
-//! # What counts as never sent
+//! # What counts as never processed
 //!
 //! A connection that was not made, while nothing of the request had been sent. What HTTP/2 says of a stream
-//! (`REFUSED_STREAM`, `GOAWAY`) may be about the hop of a redirect that reqwest followed by itself: it counts only for a
-//! client that follows none, and says so ([`Client::one_request_per_attempt`]).
+//! (`REFUSED_STREAM`, `GOAWAY`), and an answer that the provider documents as "not processed", may be about the hop of a
+//! redirect that reqwest followed by itself: a `POST` whose receipt is throttled was done. They count only for a client that
+//! follows none, and says so ([`Client::one_request_per_attempt`]). What another host answers after a redirect holds this
+//! call, and not the provider's others.
 //!
 //! # Errors
 //!
@@ -59,15 +61,17 @@
 
 mod adapter;
 mod bodies;
+mod check;
 mod client;
 mod request;
 
 pub use adapter::{Adapter, AdapterFuture};
 pub use bodies::{ResponseBody, into_response};
+pub use check::check;
 pub use client::{Client, client};
 pub use request::RequestBuilder;
 
 #[cfg(feature = "reqwest-middleware")]
 pub(super) use adapter::{outgoing, prepare, without_secrets};
 #[cfg(feature = "reqwest-middleware")]
-pub(super) use bodies::incoming;
+pub(super) use bodies::{Asked, incoming};

@@ -159,14 +159,15 @@ impl Call {
         if !verdict.is_listed() {
             observe::unclassified(self.about(), self.attempt(), outcome);
         }
-        let ended = Ended::with(result.as_ref().ok().map(Response::status), fault, &verdict);
+        // Nobody watches what becomes of the request below.
+        let ended = Ended::with(result.as_ref().ok().map(Response::status), fault, &verdict).of_several_requests();
         if self.is_new() {
             ended.of_first_try(&self.plan.operation.budget, now);
         }
         if let Some(sent) = self.sent.take() {
             ended.of_retry(sent, now);
         }
-        let hold = self.plan.operation.held_for(&verdict, now);
+        let hold = self.plan.operation.held_for(Some(&verdict), now);
         self.record(now, outcome, ended.reach, &verdict);
         let situation = Situation {
             plan: &self.plan,

@@ -19,8 +19,9 @@
 //! # Ok::<(), redial::PolicyError>(())
 //! ```
 //!
-//! A [`TimeoutLayer`](crate::TimeoutLayer) below is required, and by types: never without a timeout (S8). Without it, or
-//! with it above, the stack does not compile:
+//! A [`TimeoutLayer`](crate::TimeoutLayer) below is required, and by types (S8): without it, or with it above, the stack
+//! does not compile. That it bounds the wait for a head is yours to say, by [`head`](crate::TimeoutLayer::head) or
+//! [`total`](crate::TimeoutLayer::total); with `body_idle` alone a server that never answers is waited for without end.
 //!
 //! ```compile_fail,E0277
 //! # use bytes::Bytes;
@@ -47,13 +48,12 @@
 //! | lost | what follows |
 //! | --- | --- |
 //! | the attempt's timeout, and the total within an attempt | `TimeoutLayer::head` below; no attempt *begins* after the total |
-//! | the watch over the body | no error proves that a request was never sent: a `POST` without a key is never repeated for a fault |
+//! | the watch over the body | neither an error nor a documented rejection proves that a request was never processed: a `POST` without a key is never repeated |
 //! | taped bodies | what [`Replay::try_clone`](crate::Replay::try_clone) does not copy (streams, boxed bodies, `String`) is sent once, unseen by the policy |
 //! | letting a failed answer go in order | its HTTP/1.1 connection is closed, and the next attempt opens another |
 //! | the mark of the first attempt | a retry layer below repeats the first attempt by itself; the later ones are sent once |
 //! | holding first tries ([`HoldScope::All`](crate::HoldScope::All)), and a hold that comes while waiting | they are sent |
 //! | a look into an error answer's body ([`Verdict::look_into_body`](crate::Verdict::look_into_body)) | it is judged as unclassified |
-//! | what a server's caller told ([`OutboundHints`](crate::OutboundHints)) | neither its deadline nor its repeats are heeded |
 //! | the event of a cancelled call; what a cancelled wait had reserved is given back all the same | |
 
 mod call;

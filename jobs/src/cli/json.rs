@@ -1,0 +1,62 @@
+//! What is printed for programs: one object a line.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::{JobId, JobRow, Pause, Stats};
+
+pub(super) fn row(row: &JobRow, payload: bool) -> String {
+    let mut value = plain(serde_json::to_value(row).unwrap_or_default());
+    if let Value::Object(fields) = &mut value {
+        let stored = fields.remove("payload");
+        if payload {
+            // As JSON, not as a text of JSON.
+            let parsed = serde_json::from_str(&row.payload).ok();
+            fields.insert("payload".to_owned(), parsed.or(stored).unwrap_or_default());
+        }
+    }
+    line(&value)
+}
+
+pub(super) fn stats(stats: &Stats, pauses: &[Pause]) -> String {
+    let mut value = plain(serde_json::to_value(stats).unwrap_or_default());
+    if let Value::Object(fields) = &mut value {
+        fields.insert("pauses".to_owned(), plain(serde_json::to_value(pauses).unwrap_or_default()));
+    }
+    line(&value)
+}
+
+pub(super) fn revived(id: JobId, successor: JobId) -> String {
+    line(&json!({ "id": id, "successor": successor }))
+}
+
+pub(super) fn imported(count: u64, dry_run: bool) -> String {
+    line(&json!({ "imported": count, "dry_run": dry_run }))
+}
+
+pub(super) fn value(value: &impl Serialize) -> String {
+    line(&plain(serde_json::to_value(value).unwrap_or_default()))
+}
+
+fn line(value: &Value) -> String {
+    format!("{value}\n")
+}
+
+/// Spans as seconds, where serde writes objects.
+fn plain(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => object(fields),
+        Value::Array(values) => values.into_iter().map(plain).collect(),
+        other => other,
+    }
+}
+
+fn object(fields: Map<String, Value>) -> Value {
+    let number = |name: &str| fields.get(name).and_then(Value::as_u64);
+    if let (2, Some(secs), Some(nanos)) = (fields.len(), number("secs"), number("nanos")) {
+        return Duration::new(secs, u32::try_from(nanos).unwrap_or(0)).as_secs_f64().into();
+    }
+    fields.into_iter().map(|(name, value)| (name, plain(value))).collect()
+}

@@ -1,0 +1,69 @@
+//! What is printed, and whether in colours.
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::ValueEnum;
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// Where the command prints.
+pub(super) struct Terminal {
+    colours: bool,
+}
+
+impl Terminal {
+    pub(super) fn new(color: Color) -> Self {
+        let colours = match color {
+            Color::Always => true,
+            Color::Never => false,
+            // https://no-color.org: any value that is not empty.
+            Color::Auto => {
+                io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+        };
+        Terminal { colours }
+    }
+
+    /// Prints what was asked for. A reader that has gone (`| head`) ends it quietly.
+    pub(super) fn out(&self, text: &str) {
+        let _ = io::stdout().lock().write_all(text.as_bytes());
+    }
+
+    /// Prints what went wrong.
+    pub(super) fn err(&self, text: &str) {
+        let _ = io::stderr().lock().write_all(text.as_bytes());
+    }
+
+    pub(super) fn bold(&self, text: &str) -> String {
+        self.styled("1", text)
+    }
+
+    pub(super) fn dim(&self, text: &str) -> String {
+        self.styled("2", text)
+    }
+
+    pub(super) fn good(&self, text: &str) -> String {
+        self.styled("32", text)
+    }
+
+    pub(super) fn bad(&self, text: &str) -> String {
+        self.styled("31", text)
+    }
+
+    fn styled(&self, code: &str, text: &str) -> String {
+        if self.colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// A text that somebody else wrote, in one line: a control character could steer the terminal.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,81 @@
+//! A runner at work, from its start to its shutdown.
+
+use std::{
+    future::{Future, poll_fn},
+    sync::Arc,
+};
+
+use apalis_core::worker::{builder::WorkerBuilder, context::WorkerContext};
+use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
+use tower::limit::GlobalConcurrencyLimitLayer;
+
+use super::{
+    Runner, complete, desk::Desk, hold::Holds, housekeeping, limits::Limits, renew, signal::Signal, source::Source,
+    worker::Worker,
+};
+use crate::{Error, JobStore};
+
+/// Runs until `shutdown` ends, and then until all is written, or left.
+pub(super) async fn run<S: JobStore>(runner: Runner<S>, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+    let (stop, stopping) = Signal::new();
+    let (cancel, cancelled) = Signal::new();
+    let (done, completions) = complete::channel();
+    let Limits { lease, grace, .. } = runner.limits;
+    let store = runner.jobs.store().clone();
+    let holds = Arc::new(Holds::default());
+    let desk = Arc::new(Desk {
+        store: store.clone(),
+        handlers: runner.handlers,
+        recovery: runner.recovery,
+        limits: runner.limits,
+        shared: Arc::new(runner.shared),
+        hooks: runner.hooks,
+        holds: holds.clone(),
+        done,
+        stopping,
+        cancel: cancelled,
+    });
+
+    // Dropped, they all end.
+    let mut beside = JoinSet::new();
+    beside.spawn(renew::renew(store.clone(), holds.clone(), lease));
+    let mut completing = JoinSet::new();
+    completing.spawn(complete::complete(store, holds, completions));
+    if runner.sweeps {
+        beside.spawn(housekeeping::sweep(desk.clone(), runner.refuses_unknown));
+    }
+    if let Some(retention) = runner.retention {
+        beside.spawn(housekeeping::prune(desk.store.clone(), retention));
+    }
+    for tick in runner.ticks {
+        beside.spawn(housekeeping::enqueue_regularly(runner.jobs.clone(), tick));
+    }
+
+    let slots = Arc::new(Semaphore::new(runner.concurrency));
+    let context = WorkerContext::new(&runner.name);
+    let source = Source::new(desk.clone(), runner.kinds, slots.clone());
+    let worker = WorkerBuilder::new(&context)
+        .backend(source)
+        .layer(GlobalConcurrencyLimitLayer::with_semaphore(slots))
+        .build(Worker(desk.clone()));
+    let mut working = Box::pin(worker.run());
+
+    tokio::select! {
+        biased;
+        // Neither its backend nor its service ever fails.
+        ended = &mut working => return ended.map_err(|error| Error::store("keep its worker running", error)),
+        () = shutdown => {}
+    }
+    stop.raise();
+    context.stop().map_err(|error| Error::store("stop its worker", error))?;
+    if timeout(grace, &mut working).await.is_err() {
+        cancel.raise();
+        // What cannot be written by then is left to be found as a ghost.
+        let _ = timeout(lease, &mut working).await;
+    }
+    drop((working, beside));
+    // All senders are gone with the desk: what is done is written, if the database lets it be.
+    drop(desk);
+    let _ = timeout(lease, poll_fn(|cx| completing.poll_join_next(cx))).await;
+    Ok(())
+}

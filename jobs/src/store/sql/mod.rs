@@ -1,0 +1,132 @@
+//! The store for SQLite and PostgreSQL: the same statements, but where the two differ.
+
+mod admin;
+mod columns;
+mod db;
+mod enqueue;
+mod import;
+mod migrate;
+mod options;
+mod prune;
+mod recover;
+mod store;
+#[cfg(test)]
+mod tests;
+mod wake;
+mod work;
+
+use std::sync::Arc;
+
+pub use db::SqlTransaction;
+pub use options::SqlOptions;
+
+use crate::Error;
+use db::{Db, Value};
+use options::Dialect;
+use wake::Waker;
+
+/// A table of jobs in SQLite (feature `sqlite`) or PostgreSQL (feature `postgres`). Cheap to clone.
+///
+/// In SQLite there is one writer at a time, so that one connection is enough and more do not help; where a pool of yours
+/// is used, its `busy_timeout` says how long a statement waits for the others. In PostgreSQL workers pass each other by
+/// (`SKIP LOCKED`), on as many machines as you like.
+#[derive(Clone)]
+pub struct SqlStore(Arc<Inner>);
+
+struct Inner {
+    db: Db,
+    dialect: Dialect,
+    waker: Waker,
+    /// A file that we opened, with one connection.
+    own_file: bool,
+}
+
+impl SqlStore {
+    fn new(db: Db, options: SqlOptions, own_file: bool) -> Result<Self, Error> {
+        let dialect = Dialect::new(db.engine(), options)?;
+        let waker = Waker::new(dialect.channel());
+        Ok(Self(Arc::new(Inner { db, dialect, waker, own_file })))
+    }
+
+    /// The jobs in this file, which is made where there is none, and brought up to date.
+    ///
+    /// It is opened in WAL mode, with one connection that waits up to 5 s for another process's lock. A job that was
+    /// enqueued is on the disk before that is answered. What workers write survives the death of any process, and after a
+    /// power cut a job may run again that had ended in the last moments. For other settings open a pool of your own:
+    /// [`from_pool`](Self::from_pool).
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be opened or is no database, or the options break a rule.
+    #[cfg(feature = "sqlite")]
+    pub async fn sqlite(path: impl AsRef<std::path::Path>, options: SqlOptions) -> Result<Self, Error> {
+        use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+        let file = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Normal)
+            .busy_timeout(std::time::Duration::from_secs(5));
+        // The connection is never given up: a database in memory would be lost with it.
+        let pool = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
+        let pool = pool.connect_with(file).await.map_err(|error| Error::store("open its file", error))?;
+        let store = Self::new(Db::Sqlite(pool), options, true)?;
+        store.migrate().await?;
+        Ok(store)
+    }
+
+    /// The jobs in this database, over a pool of 10 connections. [`migrate`](Self::migrate) makes the table.
+    ///
+    /// # Errors
+    ///
+    /// The URL is none, the server does not answer, or the options break a rule.
+    #[cfg(feature = "postgres")]
+    pub async fn postgres(url: &str, options: SqlOptions) -> Result<Self, Error> {
+        let pool = sqlx::postgres::PgPoolOptions::new().max_connections(10).connect(url).await;
+        Self::from_pool(pool.map_err(|error| Error::store("connect", error))?, options)
+    }
+
+    /// The jobs in a pool of yours: an `sqlx::SqlitePool` or an `sqlx::PgPool`.
+    ///
+    /// # Errors
+    ///
+    /// The options break a rule.
+    pub fn from_pool(pool: impl Into<SqlPool>, options: SqlOptions) -> Result<Self, Error> {
+        Self::new(pool.into().0, options, false)
+    }
+
+    async fn fetch(&self, doing: &'static str, sql: &str, values: &[Value<'_>]) -> Result<Vec<db::Row>, Error> {
+        let sql = self.0.dialect.render(sql);
+        self.0.db.fetch(sql, values).await.map_err(|error| Error::store(doing, error))
+    }
+}
+
+impl std::fmt::Debug for SqlStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SqlStore").field("table", &self.0.dialect.table()).finish_non_exhaustive()
+    }
+}
+
+/// A pool of either database: made of an `sqlx::SqlitePool` or an `sqlx::PgPool`.
+#[derive(Clone)]
+pub struct SqlPool(Db);
+
+#[cfg(feature = "sqlite")]
+impl From<sqlx::SqlitePool> for SqlPool {
+    fn from(pool: sqlx::SqlitePool) -> Self {
+        SqlPool(Db::Sqlite(pool))
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl From<sqlx::PgPool> for SqlPool {
+    fn from(pool: sqlx::PgPool) -> Self {
+        SqlPool(Db::Postgres(pool))
+    }
+}
+
+impl std::fmt::Debug for SqlPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("SqlPool").finish()
+    }
+}
