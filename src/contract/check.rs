@@ -236,12 +236,18 @@ fn undeclared(provider: &Provider, problems: &mut Vec<Problem>) {
     problems.push(problem.help(help).about(&provider.name, ""));
 }
 
+/// For whom a waiver speaks. One without a provider speaks for those of its own file: no team waives what another owes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Whose<'a> {
+    Provider(&'a str),
+    File(u16),
+}
+
 /// Takes away what is waived, until whenever. A waiver that is not whole is a problem; one for what cannot be built
 /// waives nothing.
 pub(super) fn waive(resolved: &Resolved, problems: &mut Vec<Problem>) {
-    // What a waiver is for, and the number of the first that is for it. One without a provider speaks for those of its own
-    // file: no team waives what another owes.
-    let mut whole: HashMap<(&str, Result<&str, u16>, Option<&str>), usize> = HashMap::new();
+    // What a waiver is for, and the number of the first that is for it.
+    let mut whole: HashMap<(&str, Whose<'_>, Option<&str>), usize> = HashMap::new();
     let mut used = vec![false; resolved.waivers.len()];
     let mut found = Vec::new();
     for (number, waiver) in resolved.waivers.iter().enumerate() {
@@ -252,16 +258,17 @@ pub(super) fn waive(resolved: &Resolved, problems: &mut Vec<Problem>) {
             used[number] = true;
             continue;
         };
-        let provider = waiver.provider.as_ref().map(|name| name.as_str()).ok_or(waiver.place.file);
+        let whose =
+            waiver.provider.as_ref().map_or(Whose::File(waiver.place.file), |name| Whose::Provider(name.as_str()));
         let operation = waiver.operation.as_ref().map(|name| name.as_str());
-        whole.entry((rule.as_str(), provider, operation)).or_insert(number);
+        whole.entry((rule.as_str(), whose, operation)).or_insert(number);
     }
     problems.retain(|problem| {
         let (Kind::Owed, Some(rule)) = (problem.kind, problem.rule) else { return true };
         let (provider, operation) = (problem.about.provider.as_str(), problem.about.operation.as_str());
-        let wanted = [Ok(provider), Err(problem.place.file)]
+        let wanted = [Whose::Provider(provider), Whose::File(problem.place.file)]
             .into_iter()
-            .flat_map(|provider| [Some(operation), None].into_iter().map(move |operation| (rule, provider, operation)));
+            .flat_map(|whose| [Some(operation), None].into_iter().map(move |operation| (rule, whose, operation)));
         let waivers: Vec<usize> = wanted.filter_map(|wanted| whole.get(&wanted).copied()).collect();
         waivers.iter().for_each(|number| used[*number] = true);
         waivers.is_empty()

@@ -252,7 +252,7 @@ impl Diagnostic for Finding {
             }
         };
         let problem = &self.problem;
-        // The line of one in another file is in the help.
+        // A place in another file cannot be underlined in this one: its line is in the help.
         let other = problem.other.iter().filter(|(place, _)| source.shows_both(*place, problem.place));
         let labels = other.map(move |(place, label)| span(*place, label, false));
         Some(Box::new(std::iter::once(span(problem.place, &problem.label, true)).chain(labels)))
