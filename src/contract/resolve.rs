@@ -125,7 +125,7 @@ pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, prob
                 hosts: provider.hosts.as_ref(),
                 url: provider.contract.as_ref().and_then(|source| source.url.as_ref()),
             };
-            if let Err(problem) = multiplied.add_to(&mut weight) {
+            if let Some(problem) = multiplied.add_to(&mut weight) {
                 problems.push(problem.about(&name, ""));
                 continue;
             }

@@ -40,12 +40,8 @@ pub(super) struct Multiplied<'a> {
 }
 
 impl Multiplied<'_> {
-    /// Adds it to what the contract weighs.
-    ///
-    /// # Errors
-    ///
-    /// The problem, where that is too much.
-    pub(super) fn add_to(&self, all: &mut u64) -> Result<(), Problem> {
+    /// Adds it to what the contract weighs. Gives the problem, where that is too much.
+    pub(super) fn add_to(&self, all: &mut u64) -> Option<Problem> {
         // And the rest.
         let operations = self.operations.len() as u64 + 1;
         let rules = |settings: &Settings| settings.answer.as_ref().map_or(0, |answers| answers.value.len() as u64);
@@ -65,7 +61,7 @@ impl Multiplied<'_> {
 
         *all = all.saturating_add(settings).saturating_add(routes);
         if *all <= MOST {
-            return Ok(());
+            return None;
         }
         let (what, help) = if settings > routes {
             ("settings", "say less for all of them, or make several contracts of it")
@@ -73,6 +69,6 @@ impl Multiplied<'_> {
             ("hosts", "write `*.suffix` for hosts of one kind, or make several contracts of it")
         };
         let message = format!("the {what} of `{}` are too many for its {operations} operations", Redacted(self.name));
-        Err(Problem::unreadable(self.name.place, message).label("each operation has them all").help(help))
+        Some(Problem::unreadable(self.name.place, message).label("each operation has them all").help(help))
     }
 }
