@@ -51,6 +51,7 @@ impl Matcher {
 }
 
 /// The methods that an operation names; `None` where it is for any.
+#[cfg(feature = "cli")]
 pub(crate) fn methods(operation: &Operation) -> Option<Vec<Method>> {
     if operation.is_rest {
         return None;

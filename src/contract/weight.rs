@@ -40,7 +40,7 @@ pub(super) struct Multiplied<'a> {
 }
 
 impl Multiplied<'_> {
-    /// Adds it to what the contract weighs, and says where that is too much.
+    /// Adds it to what the contract weighs. Gives the problem, where that is too much.
     pub(super) fn add_to(&self, all: &mut u64) -> Option<Problem> {
         // And the rest.
         let operations = self.operations.len() as u64 + 1;

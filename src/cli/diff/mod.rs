@@ -107,8 +107,8 @@ fn compared(command: &Diff, terminal: &Terminal) -> Result<Changes, End> {
         // Where only one of them has it, the other does without.
         let of = |loaded: &Loaded| loaded.resolved.envs.contains(env).then_some(env.as_str());
         let (there, here) = (of(&before), of(&after));
-        let (old, new) = both(loaded(&old, there), loaded(&new, here))?;
-        let mut found = changes(&old, &new);
+        let (before, after) = both(loaded(&old, there), loaded(&new, here))?;
+        let mut found = changes(&before, &after);
         // What changes in every environment was said.
         found.retain(|found| !plain.contains(found));
         let news = match (there, here) {
