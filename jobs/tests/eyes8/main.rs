@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod keys;
+mod last;
+mod more;
 mod operator;
 #[path = "../store/place.rs"]
 #[allow(dead_code)]
@@ -51,6 +53,13 @@ on_each_store! {
         migrating_many_times_at_once, an_abandoned_enqueue_leaves_the_store_usable, an_import_beside_an_enqueue;
     operator: a_sweep_by_hand_kills_nothing_the_application_would_repair, a_full_disk_is_told,
         a_row_of_a_later_release_is_listed_beside_others, nothing_steers_the_terminal, connections_are_killed_all_the_time;
+    more: work_of_a_run_that_lasted_too_long_is_told, work_of_a_run_that_a_shutdown_cancelled_is_told,
+        a_row_that_cannot_be_read_kills_no_other, an_unknown_type_of_a_paused_provider_waits,
+        what_is_asked_again_is_answered_the_same, a_lost_listener_is_made_up_for,
+        an_import_beside_an_enqueue_leads_to_no_second_run, a_delay_longer_than_keys_are_valid_is_no_death;
+    last: a_repaired_target_is_no_alarm, two_batches_of_one_name_are_refused_or_both_made,
+        a_retention_that_deletes_nothing_is_refused, a_tick_without_a_name_is_invalid,
+        a_pool_that_is_set_otherwise_serves, a_database_that_may_only_be_read;
 }
 
 /// Runs a statement past the store.

@@ -30,7 +30,7 @@ fn command(place: &Place, arguments: &[&str]) -> Command {
     command
 }
 
-fn ask(place: &Place, arguments: &[&str]) -> Output {
+pub fn ask(place: &Place, arguments: &[&str]) -> Output {
     command(place, arguments).output().unwrap()
 }
 
