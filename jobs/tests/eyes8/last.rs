@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redial_jobs::{
-    BoxError, JobContext, JobError, JobStore, Retention, SqlOptions, SqlStore, State, Jobs, Failure, FailureClass,
+    BoxError, Failure, FailureClass, JobContext, JobError, JobStore, Jobs, Retention, SqlOptions, SqlStore, State,
 };
 use tokio::time::sleep;
 
@@ -125,4 +125,59 @@ pub async fn a_database_that_may_only_be_read(place: &Place) {
     let runner = runner(&store).on(|_: Plain, _: JobContext| async { Ok::<_, JobError>(()) });
     runner.run_until(sleep(Duration::from_millis(500))).await.unwrap();
     assert_eq!(all(&place.store).await[0].state, State::Pending);
+}
+
+/// What no test of the store holds: the worker renews between the plan and the deed.
+pub async fn a_ghost_that_renews_between_plan_and_deed_is_left(place: &Place) {
+    use redial_jobs::{RecoveryStore, Sweeper};
+    let id = place.enqueue("a").await;
+    let lease = claim_one(&place.store).await.lease;
+    let later = place.later(crate::place::LEASE * 2);
+    let plan = Sweeper::new(later.clone(), recovery()).unwrap().plan().await.unwrap();
+    assert_eq!(plan.steps.len(), 1);
+    assert_eq!(later.renew(&[lease], crate::place::LEASE).await.unwrap(), [lease]);
+    let swept = later.apply(&plan).await.unwrap();
+    assert_eq!((swept.recovered, swept.ghosts, swept.overtaken), (0, 0, 1), "{swept:?}");
+    assert_eq!(place.row(id).await.state, State::Processing);
+}
+
+/// A batch every 100 ms, a provider that is down for a moment: recovery would have waited two hours for it.
+pub async fn a_frequent_batch_does_not_spend_the_recoveries(place: &Place) {
+    let deaths = crate::team::Count::default();
+    let count = deaths.clone();
+    let team = Team::start(
+        runner(&place.store)
+            .recovery(redial_jobs::Recovery::default())
+            .on_dead(move |_| {
+                count.one();
+            })
+            .on(|_: Plain, _: JobContext| async { Err::<(), _>(JobError::transient("the provider is down")) })
+            .every("often", Duration::from_millis(100), || async { Ok::<_, BoxError>(vec![plain("a")]) }),
+    );
+    sleep(Duration::from_millis(1500)).await;
+    team.end().await;
+    let rows = all(&place.store).await;
+    assert_eq!(deaths.get(), 0, "deaths, and ERRORs, in an outage of 1.5 s; {} runs", rows.len());
+}
+
+/// What no test of the runner holds: a target that a sweep gives up is told to the hook as well.
+pub async fn a_ghost_that_a_sweep_buries_is_told_to_the_hook(place: &Place) {
+    add(&place.store, &plain("a")).await;
+    let kinds = [redial_jobs::Kind::of::<Plain>()];
+    let claim = redial_jobs::Claim { kinds: &kinds, worker: "w", lease: Duration::from_millis(1), max: 1 };
+    assert_eq!(place.store.claim(&claim).await.unwrap().len(), 1);
+    let deaths = crate::team::Count::default();
+    let count = deaths.clone();
+    let team = Team::start(
+        runner(&place.store)
+            .recovery(crate::team::quick().ghosts(1))
+            .on_dead(move |_| {
+                count.one();
+            })
+            .on(|_: Plain, _: JobContext| async { Ok::<_, JobError>(()) }),
+    );
+    crate::team::until_state(&place.store, State::Dead, 1).await;
+    sleep(Duration::from_millis(100)).await;
+    team.end().await;
+    assert_eq!(deaths.get(), 1);
 }

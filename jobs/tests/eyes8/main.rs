@@ -59,7 +59,9 @@ on_each_store! {
         an_import_beside_an_enqueue_leads_to_no_second_run, a_delay_longer_than_keys_are_valid_is_no_death;
     last: a_repaired_target_is_no_alarm, two_batches_of_one_name_are_refused_or_both_made,
         a_retention_that_deletes_nothing_is_refused, a_tick_without_a_name_is_invalid,
-        a_pool_that_is_set_otherwise_serves, a_database_that_may_only_be_read;
+        a_pool_that_is_set_otherwise_serves, a_database_that_may_only_be_read,
+        a_ghost_that_renews_between_plan_and_deed_is_left, a_frequent_batch_does_not_spend_the_recoveries,
+        a_ghost_that_a_sweep_buries_is_told_to_the_hook;
 }
 
 /// Runs a statement past the store.

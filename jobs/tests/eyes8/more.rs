@@ -56,7 +56,11 @@ async fn told_before_the_next_run<J: Job>(place: &Place, job: J, shutdown: bool)
     };
     until_state(&place.store, State::Completed, 1).await;
     team.end().await;
-    assert_eq!((runs.get(), overlaps.get()), (2, 0), "a second run began while the first one's work was not told to end");
+    assert_eq!(
+        (runs.get(), overlaps.get()),
+        (2, 0),
+        "a second run began while the first one's work was not told to end"
+    );
 }
 
 pub async fn work_of_a_run_that_lasted_too_long_is_told(place: &Place) {
@@ -97,9 +101,7 @@ pub async fn an_unknown_type_of_a_paused_provider_waits(place: &Place) {
     enqueue(&place.store, other).await;
     place.store.pause(&Scope::Provider("github".to_owned()), None).await.unwrap();
     let team = Team::start(
-        runner(&place.store)
-            .refuse_unknown_types()
-            .on(|_: Plain, _: JobContext| async { Ok::<_, JobError>(()) }),
+        runner(&place.store).refuse_unknown_types().on(|_: Plain, _: JobContext| async { Ok::<_, JobError>(()) }),
     );
     sleep(Duration::from_millis(400)).await;
     team.end().await;

@@ -119,12 +119,10 @@ pub async fn connections_are_killed_all_the_time(place: &Place) {
         .await
         .unwrap();
     let store = redial_jobs::SqlStore::from_pool(pool, redial_jobs::SqlOptions::new().schema(&place.name)).unwrap();
-    let team = Team::start(
-        runner(&store).lease(Duration::from_secs(1)).on(|_: Plain, _: JobContext| async {
-            sleep(Duration::from_millis(10)).await;
-            Ok::<_, JobError>(())
-        }),
-    );
+    let team = Team::start(runner(&store).lease(Duration::from_secs(1)).on(|_: Plain, _: JobContext| async {
+        sleep(Duration::from_millis(10)).await;
+        Ok::<_, JobError>(())
+    }));
     let Database::Postgres(killer) = &place.database else { return };
     for _ in 0..25 {
         sleep(Duration::from_millis(60)).await;

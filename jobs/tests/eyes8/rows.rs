@@ -210,15 +210,17 @@ pub async fn an_import_beside_an_enqueue(place: &Place) {
             reason: "old".to_owned(),
         }];
         let options = ImportOptions::default();
-        let (_, _) =
-            tokio::join!(place.store.import(&failures, &options), enqueue(&place.store, job(&target)));
+        let (_, _) = tokio::join!(place.store.import(&failures, &options), enqueue(&place.store, job(&target)));
         let rows = place.store.list(&Filter { target: Some(target), ..Filter::default() }).await.unwrap();
         // The newest first.
         let failed = rows.iter().position(|row| row.state == State::Failed);
         let active = rows.iter().position(|row| row.state.is_active());
         if let (Some(failed), Some(active)) = (failed, active) {
             let taken_over = rows[failed].retry_at.is_none() && rows[active].parent == Some(rows[failed].id);
-            assert!(taken_over, "turn {turn}: a FAILED row beside an active job that does not stand in for it: {rows:#?}");
+            assert!(
+                taken_over,
+                "turn {turn}: a FAILED row beside an active job that does not stand in for it: {rows:#?}"
+            );
         }
     }
     let _ = (all(&place.store).await, place.store.candidates(&recovery()).await.unwrap());

@@ -71,8 +71,8 @@ pub async fn a_verify_that_errs_after_a_revival_is_asked_again(place: &Place) {
     let runs = Count::default();
     let count = runs.clone();
     let recovery = quick().failures(2);
-    let team = Team::start(runner(&place.store).recovery(recovery).share(look.clone()).on(
-        move |_: Looked, _: JobContext| {
+    let team =
+        Team::start(runner(&place.store).recovery(recovery).share(look.clone()).on(move |_: Looked, _: JobContext| {
             let run = count.one();
             async move {
                 Err::<(), _>(match run {
@@ -80,8 +80,7 @@ pub async fn a_verify_that_errs_after_a_revival_is_asked_again(place: &Place) {
                     _ => JobError::failed(Failure::new(FailureClass::Business, "answered 409").unknown(true)),
                 })
             }
-        },
-    ));
+        }));
     until_state(&place.store, State::Dead, 1).await;
     place.store.revive(first).await.unwrap();
     sleep(Duration::from_secs(1)).await;
@@ -128,9 +127,8 @@ async fn lives_on<S: JobStore>(place: &Place, runner: Runner<S>) {
 pub async fn an_error_that_cannot_be_shown_is_a_failure(place: &Place) {
     lives_on(
         place,
-        runner(&place.store).on(|job: Plain, _: JobContext| async move {
-            if job.name == "bad" { Err(Unshowable) } else { Ok(()) }
-        }),
+        runner(&place.store)
+            .on(|job: Plain, _: JobContext| async move { if job.name == "bad" { Err(Unshowable) } else { Ok(()) } }),
     )
     .await;
 }
@@ -210,17 +208,17 @@ pub async fn a_payload_that_panics_when_dropped_ends_nothing(place: &Place) {
 pub async fn a_batch_that_panics_once_is_made_again(place: &Place) {
     let makes = Count::default();
     let count = makes.clone();
-    let team = Team::start(
-        runner(&place.store)
-            .on(|_: Plain, _: JobContext| async { Ok::<_, JobError>(()) })
-            .every("nightly", Duration::from_millis(100), move || {
-                let make = count.one();
-                async move {
-                    assert!(make > 1, "the list of users was empty, and somebody unwrapped it");
-                    Ok::<_, BoxError>(vec![plain(&format!("user {make}"))])
-                }
-            }),
-    );
+    let team = Team::start(runner(&place.store).on(|_: Plain, _: JobContext| async { Ok::<_, JobError>(()) }).every(
+        "nightly",
+        Duration::from_millis(100),
+        move || {
+            let make = count.one();
+            async move {
+                assert!(make > 1, "the list of users was empty, and somebody unwrapped it");
+                Ok::<_, BoxError>(vec![plain(&format!("user {make}"))])
+            }
+        },
+    ));
     sleep(Duration::from_secs(2)).await;
     team.end().await;
     let made = makes.get();
