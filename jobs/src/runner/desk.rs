@@ -81,7 +81,8 @@ impl<S: JobStore> Desk<S> {
                 Ok(Ok(Verified::NotDone)) => in_doubt = false,
                 Ok(Ok(Verified::Unsupported)) if key_is_old => {
                     let reason = "the provider no longer honours this job's idempotency keys, and its type has no \
-                                  `verify`: a repeat could do the work twice";
+                                  `verify`: a repeat could do the work twice. Look whether it is done; where it is \
+                                  not, revive the job";
                     return End::Failed(Failure::new(FailureClass::Business, reason).unknown(true));
                 }
                 Ok(Ok(Verified::Unsupported)) => {}
@@ -246,6 +247,10 @@ impl<S: JobStore> Desk<S> {
 /// Whether the provider may have forgotten the keys of this chain. By our clock and that of the row, whichever is later.
 fn key_is_old(job: &Claimed, valid_for: Option<Duration>) -> bool {
     let Some(valid_for) = valid_for else { return false };
-    let now = SystemTime::now().max(job.created_at);
+    // The first claim of the chain: none was sent, however long the job has waited.
+    if job.claimed_at == job.chain_started {
+        return false;
+    }
+    let now = SystemTime::now().max(job.claimed_at);
     now.duration_since(job.chain_started).is_ok_and(|age| age > valid_for)
 }

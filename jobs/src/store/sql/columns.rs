@@ -10,7 +10,8 @@ use super::db::Row;
 
 /// What a claim returns.
 pub(super) const CLAIMED: &str = "{out}id, {out}token, {out}job_type, {out}target, {out}payload, {out}provider, {out}attempt, {out}snoozes, \
-    {out}chain, {out}chain_at, COALESCE({out}root_id, {out}id), {out}parent_id, {out}unknown_before, {out}trace, {out}created_at, {out}run_at";
+    {out}chain, {out}chain_at, COALESCE({out}root_id, {out}id), {out}parent_id, {out}unknown_before, {out}trace, {out}created_at, \
+    {out}started_at, {out}run_at";
 
 pub(super) fn claimed(row: &Row) -> sqlx::Result<(i64, Claimed)> {
     let claimed = Claimed {
@@ -28,8 +29,9 @@ pub(super) fn claimed(row: &Row) -> sqlx::Result<(i64, Claimed)> {
         unknown_before: row.int(12)? != 0,
         trace: row.maybe_text(13)?,
         created_at: time(row.int(14)?),
+        claimed_at: time(row.int(15)?),
     };
-    Ok((row.int(15)?, claimed))
+    Ok((row.int(16)?, claimed))
 }
 
 /// All of a job.
@@ -65,7 +67,7 @@ pub(super) fn job(row: &Row) -> sqlx::Result<JobRow> {
         parent: row.maybe_int(20)?.map(JobId),
         root: JobId(row.int(21)?),
         chain: uuid(&row.text(22)?)?,
-        chain_started: time(row.int(23)?),
+        chain_started: Some(row.int(23)?).filter(|at| *at != 0).map(time),
         trace: row.maybe_text(24)?,
         created_at: time(row.int(25)?),
         started_at: at(26)?,

@@ -17,6 +17,7 @@ const EVER: i64 = 1 << 52;
 
 /// The job stands in for the target's newest one where that has failed: so that one and the same failure has one
 /// successor, whether a sweep or somebody else enqueues it. With another payload it is other work, under other keys.
+/// Keys have no age (0) until they can have been sent: the first claim of their chain says when.
 ///
 /// `$8`: how long ago a COMPLETED one must be. Where that is asked, an active one is looked for as well: it may complete
 /// while this statement runs.
@@ -26,7 +27,7 @@ INSERT INTO {jobs} (job_type, target, payload, state, provider, origin, once, un
 SELECT $1, $2, $3, 'PENDING', $4, 'ENQUEUED', $5, COALESCE($8, 0), COALESCE(p.attempt, 0) + 1,
     {max}({now} + $6, COALESCE(p.not_before, 0)),
     p.id, COALESCE(p.root_id, p.id),
-    CASE WHEN p.payload = $3 THEN p.chain ELSE $7 END, CASE WHEN p.payload = $3 THEN p.chain_at ELSE {now} END,
+    CASE WHEN p.payload = $3 THEN p.chain ELSE $7 END, CASE WHEN p.payload = $3 THEN p.chain_at ELSE 0 END,
     COALESCE(p.outcome_unknown, 0), $9, {now}
 FROM (SELECT 1 AS one) AS o
 LEFT JOIN (SELECT * FROM {jobs} WHERE job_type = $1 AND target = $2 ORDER BY id DESC LIMIT 1) AS p

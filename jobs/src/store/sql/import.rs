@@ -15,7 +15,7 @@ const IMPORT: &str = "
 INSERT INTO {jobs} (job_type, target, payload, state, provider, origin, once, unique_ms, run_at, failure_class, error,
     failures, dead_reason, retry_at, chain, chain_at, trace, created_at, finished_at)
 SELECT $1, $2, $3, CASE WHEN $8 IS NULL THEN 'FAILED' ELSE 'DEAD' END, $4, 'IMPORTED', $5, $6, $10, $7, $11,
-    1, $8, {now} + $9, $12, $10, $13, {now}, $10
+    1, $8, {now} + $9, $12, 0, $13, {now}, $10
 WHERE NOT EXISTS (SELECT 1 FROM {jobs} AS j WHERE j.job_type = $1 AND j.target = $2)
 ON CONFLICT DO NOTHING
 RETURNING id";

@@ -217,7 +217,7 @@ fn claim_sql(kinds: usize) -> String {
         "
 WITH c AS MATERIALIZED (SELECT id FROM ({}) AS k ORDER BY run_at, id LIMIT $1)
 UPDATE {{jobs}} AS j SET state = 'PROCESSING', worker = $2, token = j.token + 1, lease_until = {{now}} + $3,
-    started_at = {{now}}
+    started_at = {{now}}, chain_at = CASE j.chain_at WHEN 0 THEN {{now}} ELSE j.chain_at END
 FROM c WHERE j.id = c.id AND {}
 RETURNING {}",
         each.join(" UNION ALL "),
