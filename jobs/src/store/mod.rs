@@ -121,7 +121,9 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     /// The database fails: they come back as ghosts.
     fn release(&self, leases: &[Lease]) -> impl Future<Output = Result<Vec<Lease>, Error>> + Send;
 
-    /// Enqueues a successor of a job that is DEAD and the newest of its target, and counts anew from there.
+    /// Enqueues a successor of a job that is DEAD and the newest of its target, and counts anew from there:
+    /// its failures, and the age of its keys. The keys themselves are those of its chain, so that a step which took effect
+    /// is not done again where its provider still knows them.
     ///
     /// # Errors
     ///
