@@ -9,6 +9,7 @@ mod handler;
 mod hold;
 mod housekeeping;
 mod limits;
+mod panics;
 mod renew;
 mod run;
 mod signal;
@@ -236,8 +237,8 @@ impl<S: JobStore> Runner<S> {
     /// the interval in the table.
     ///
     /// Each job is enqueued as [`Jobs::enqueue_if_absent`] does, so that a batch may name what is active already. It is made
-    /// more often than it is enqueued, by every runner, so making it must change nothing. One that cannot be made is tried
-    /// again, after growing waits, until it is.
+    /// more often than it is enqueued, by every runner, so making it must change nothing. One that cannot be made, or
+    /// panics, is tried again, after growing waits, until it is.
     pub fn every<J, F, Fut, E>(mut self, name: impl Into<String>, interval: Duration, batch: F) -> Self
     where
         J: Job,
