@@ -20,11 +20,11 @@ use super::{
     guard::{End, guard},
     handler::{Handler, Undecodable},
     hold::{Hold, Holds},
+    panics::text_of,
     signal::Signal,
 };
 use crate::{
-    BoxError, Claimed, Death, Failed, Failure, FailureClass, Held, JobStore, Recovery, Verified, job_error::Ending,
-    observe,
+    Claimed, Death, Failed, Failure, FailureClass, Held, JobStore, Recovery, Verified, job_error::Ending, observe,
 };
 
 /// What is done when a job becomes DEAD.
@@ -86,7 +86,7 @@ impl<S: JobStore> Desk<S> {
                     return End::Failed(Failure::new(FailureClass::Business, reason).unknown(true));
                 }
                 Ok(Ok(Verified::Unsupported)) => {}
-                Ok(Err(error)) => return End::Failed(Ending::of_verify(&*error)),
+                Ok(Err(failure)) => return End::Failed(failure),
                 Err(end) => return end,
             }
         }
@@ -94,7 +94,8 @@ impl<S: JobStore> Desk<S> {
             let (handler, job, cx) = (handler.clone(), job.clone(), cx.clone());
             async move {
                 match handler.run(&job.payload, cx) {
-                    Ok(running) => Ok(running.await),
+                    // Read here: an error that cannot be shown is a failure of its handler.
+                    Ok(running) => Ok(running.await.map_err(|error| Ending::of(&*error))),
                     Err(undecodable) => Err(undecodable),
                 }
             }
@@ -102,14 +103,12 @@ impl<S: JobStore> Desk<S> {
         let mut doubtful = false;
         let end = match ended.await {
             Ok(Ok(Ok(()))) => End::Done,
-            Ok(Ok(Err(error))) => match Ending::of(&*error) {
-                Ending::Failed(failure) => End::Failed(failure),
-                Ending::Doubtful(failure) => {
-                    doubtful = true;
-                    End::Failed(failure)
-                }
-                Ending::Snoozed(wait) => self.put_off(job, wait),
-            },
+            Ok(Ok(Err(Ending::Failed(failure)))) => End::Failed(failure),
+            Ok(Ok(Err(Ending::Doubtful(failure)))) => {
+                doubtful = true;
+                End::Failed(failure)
+            }
+            Ok(Ok(Err(Ending::Snoozed(wait)))) => self.put_off(job, wait),
             Ok(Err(Undecodable(reason))) => End::Failed(Failure::new(FailureClass::Undecodable, reason)),
             Err(end) => end,
         };
@@ -151,14 +150,9 @@ impl<S: JobStore> Desk<S> {
         match self.verify(run, handler, cx, deadline).await {
             Ok(Ok(Verified::Done)) => End::DoneBefore,
             Ok(Ok(Verified::NotDone | Verified::Unsupported)) => End::Failed(failure),
-            // Whether the work was done is asked again by the successor; the last one has none.
-            Ok(Err(error)) if business && !last => {
-                let asked = Ending::of_verify(&*error);
-                let reason = format!("{}; {}", failure.reason(), asked.reason());
-                let both = Failure::new(FailureClass::Unverified, reason).attempts(failure.history().to_vec());
-                let both = both.unknown(true);
-                End::Failed(asked.earliest().map_or(both.clone(), |earliest| both.not_before(earliest)))
-            }
+            // Nobody knows, so nobody may close it: its successor asks again. Whether there is one, the store decides, which
+            // counts the failures.
+            Ok(Err(asked)) | Err(End::Failed(asked)) if business => End::Failed(in_vain(&failure, &asked)),
             Err(end @ (End::Cancelled | End::Lost | End::Hung)) => end,
             Ok(Err(_)) | Err(_) => End::Failed(failure),
         }
@@ -179,11 +173,11 @@ impl<S: JobStore> Desk<S> {
         handler: &Handler,
         cx: &JobContext,
         deadline: Deadline,
-    ) -> Result<Result<Verified, BoxError>, End> {
+    ) -> Result<Result<Verified, Failure>, End> {
         let (handler, job, cx) = (handler.clone(), run.job.clone(), cx.clone());
         let verifying = async move {
             match handler.verify(&job.payload, cx) {
-                Ok(verifying) => Ok(verifying.await),
+                Ok(verifying) => Ok(verifying.await.map_err(|error| Ending::of_verify(&*error))),
                 Err(undecodable) => Err(undecodable),
             }
         };
@@ -237,10 +231,20 @@ impl<S: JobStore> Desk<S> {
     /// Tells the hooks. One that panics is no reason to lose a worker.
     pub(super) fn tell(&self, death: &Death) {
         for hook in &self.hooks {
-            if catch_unwind(AssertUnwindSafe(|| hook(death))).is_err() {
-                observe::hook_panicked(death);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(death))) {
+                observe::hook_panicked(death, &text_of(panic));
             }
         }
+    }
+}
+
+/// A failure of which a look was to say whether the work was done all the same, and how that look failed.
+fn in_vain(failure: &Failure, asked: &Failure) -> Failure {
+    let reason = format!("{}; {}", failure.reason(), asked.reason());
+    let both = Failure::new(FailureClass::Unverified, reason).attempts(failure.history().to_vec()).unknown(true);
+    match asked.earliest() {
+        Some(earliest) => both.not_before(earliest),
+        None => both,
     }
 }
 
