@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{Enqueued, Error, JobId, NewJob, Unique};
 
-use super::{SqlStore, Value, db::SqlTransaction};
+use super::{SqlStore, Value, db::SqlTransaction, import::IMPORTING};
 
 /// How often an insert and the look at what was in its way are tried: each time another process must have enqueued a job
 /// and ended it in between.
@@ -65,6 +65,7 @@ impl SqlStore {
             {
                 return Ok(None);
             }
+            self.shared_lock(&mut connection, IMPORTING).await.map_err(failed)?;
             // Always in the same order: two that enqueue the same targets wait for each other, and never in a circle.
             let mut order: Vec<_> = jobs.iter().enumerate().collect();
             order.sort_by(|(_, a), (_, b)| (&a.job_type, &a.target).cmp(&(&b.job_type, &b.target)));
@@ -100,6 +101,7 @@ impl SqlStore {
                 self.0.dialect.engine()
             )));
         }
+        self.shared_lock(&mut tx, IMPORTING).await.map_err(|error| Error::store("enqueue", error))?;
         let enqueued = self.enqueue_one(&mut tx, job).await?;
         if enqueued.is_new() {
             self.tell(&mut tx).await.map_err(|error| Error::store("enqueue", error))?;
