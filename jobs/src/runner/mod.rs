@@ -238,9 +238,10 @@ impl<S: JobStore> Runner<S> {
     ///
     /// Each job is enqueued as [`Jobs::enqueue_if_absent`] does, so that a batch may name what is active already, but for
     /// targets whose newest job is FAILED: recovery has those, at its own pace. A DEAD one is tried again, which is an ERROR
-    /// each time that it dies, so that a batch is for intervals of hours or days. It is made
-    /// more often than it is enqueued, by every runner, so making it must change nothing. One that cannot be made, or
-    /// panics, is tried again, after growing waits, until it is.
+    /// each time that it dies, so that a batch is for intervals of hours or days.
+    ///
+    /// It is made more often than it is enqueued, by every runner, so making it must change nothing. One that cannot be
+    /// made, or panics, is tried again, after growing waits, until it is.
     pub fn every<J, F, Fut, E>(mut self, name: impl Into<String>, interval: Duration, batch: F) -> Self
     where
         J: Job,
