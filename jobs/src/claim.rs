@@ -83,7 +83,8 @@ pub struct Claimed {
     pub snoozes: u32,
     /// What names its chain: the same for every successor. Idempotency keys are made of it.
     pub chain: Uuid,
-    /// When the first job of its chain was enqueued, by the clock of the database: how old the chain's keys are.
+    /// When a job of its chain was first claimed, or first since a revival, by the clock of the database: how old the
+    /// chain's keys are. Before that none can have been sent.
     pub chain_started: SystemTime,
     /// The first job of its chain.
     pub root: JobId,
@@ -95,6 +96,8 @@ pub struct Claimed {
     pub trace: Option<String>,
     /// When it was enqueued.
     pub created_at: SystemTime,
+    /// When it was claimed, by the clock of the database.
+    pub claimed_at: SystemTime,
 }
 
 // The payload may be personal.

@@ -146,7 +146,8 @@ pub(crate) fn check(what: &str, name: &str, longest: usize) -> Result<(), Error>
 pub enum Enqueued {
     /// It is enqueued, under this number.
     New(JobId),
-    /// It is not: this one is active for its target.
+    /// It is not: this one is active for its target. Or, where a periodic batch asks, it has failed and recovery is to repair
+    /// it.
     AlreadyActive(JobId),
     /// It is not: this one has COMPLETED, and its type's [`Unique`] says that this is enough.
     AlreadyCompleted(JobId),

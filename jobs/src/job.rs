@@ -49,8 +49,9 @@ pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The provider of the contract that this work depends on: what is limited, tried out and held together.
     const PROVIDER: Option<&'static str> = None;
 
-    /// For how long the provider honours an idempotency key. A chain older than that is verified before it is repeated
-    /// (J11). `None`: for ever.
+    /// For how long the provider honours an idempotency key, counted from when a job of the chain was first claimed: before
+    /// that none was sent. A chain older than that is verified before it is repeated (J11); without a
+    /// [`verify`](Self::verify) it is DEAD, until a person revives it. `None`: for ever.
     const KEY_VALID_FOR: Option<Duration> = None;
 
     /// What the work is for, such as a user or a file, 1 to 500 bytes. Of the same type, at most one job is active for it.

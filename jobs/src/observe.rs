@@ -151,8 +151,8 @@ pub(crate) fn enqueued(name: &str, new: usize, all: usize) {
     event!(target: TARGET, Level::INFO, name, new, all, "a batch of jobs was enqueued");
 }
 
-pub(crate) fn hook_panicked(death: &Death) {
-    event!(target: TARGET, Level::WARN, id = death.id.0, "a hook for DEAD jobs panicked");
+pub(crate) fn hook_panicked(death: &Death, text: &str) {
+    event!(target: TARGET, Level::WARN, id = death.id.0, panic = text, "a hook for DEAD jobs panicked");
 }
 
 /// What a sweep did, for counting: its events are its own.

@@ -65,9 +65,10 @@ pub struct JobRow {
     pub root: JobId,
     /// What names its chain.
     pub chain: Uuid,
-    /// When the first job of its chain was enqueued.
-    #[serde(serialize_with = "rfc3339")]
-    pub chain_started: SystemTime,
+    /// Since when its chain's keys may have been sent: its first claim, or the first one since a revival. `None`: there was
+    /// none yet.
+    #[serde(serialize_with = "maybe_rfc3339")]
+    pub chain_started: Option<SystemTime>,
     /// The trace context that travels with it.
     pub trace: Option<String>,
     /// When it was enqueued.

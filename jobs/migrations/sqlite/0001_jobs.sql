@@ -36,7 +36,7 @@ CREATE TABLE redial_jobs (
     not_before      BIGINT,
     parent_id       BIGINT,
     root_id         BIGINT,
-    -- What its idempotency keys are made of, and since when.
+    -- What its idempotency keys are made of, and when a job of the chain was first claimed. 0: none was yet.
     chain           TEXT    NOT NULL,
     chain_at        BIGINT  NOT NULL,
     trace           TEXT,

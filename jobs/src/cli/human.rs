@@ -66,7 +66,8 @@ pub(super) fn chain(rows: &[JobRow], asked: JobId, payload: bool, terminal: &Ter
     let Some(first) = rows.first() else { return out };
     let _ = writeln!(out, "{} for {}", terminal.bold(&plain(&first.job_type)), plain(&first.target));
     let provider = first.provider.as_deref().map(|name| format!(", provider {}", plain(name))).unwrap_or_default();
-    let _ = writeln!(out, "chain {} since {}{provider}", first.chain, time(first.chain_started));
+    let since = first.chain_started.map_or_else(|| "not begun".to_owned(), |at| format!("since {}", time(at)));
+    let _ = writeln!(out, "chain {} {since}{provider}", first.chain);
     if let Some(trace) = &first.trace {
         let _ = writeln!(out, "trace {}", plain(trace));
     }

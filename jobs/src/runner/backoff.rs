@@ -1,7 +1,8 @@
-//! How a runner waits while its database is away.
+//! How a runner waits while its database is away, or broken.
 
 use std::{future::Future, time::Duration};
 
+use super::panics::caught;
 use crate::{Error, recovery::random_up_to};
 
 const FIRST: Duration = Duration::from_millis(50);
@@ -36,19 +37,27 @@ impl Backoff {
     }
 }
 
-/// Asks until the store answers. For what may be asked again.
+/// Asks until the store answers. For what may be asked again. A store that panics has not answered.
 pub(super) async fn persist<T, F>(doing: &'static str, mut ask: impl FnMut() -> F) -> T
 where
     F: Future<Output = Result<T, Error>>,
 {
     let mut backoff = Backoff::of(doing);
     loop {
-        match ask().await {
+        match caught(doing, async { ask().await }).await.flatten() {
             Ok(answer) => {
                 backoff.reset();
                 return answer;
             }
             Err(error) => backoff.wait(&error).await,
         }
+    }
+}
+
+/// Does this for as long as the runner lives: begun again where it panics, of the store's code or the caller's.
+pub(super) async fn again<F: Future<Output = ()>>(doing: &'static str, mut begin: impl FnMut() -> F) {
+    let mut backoff = Backoff::of(doing);
+    while let Err(panic) = caught(doing, async { begin().await }).await {
+        backoff.wait(&panic).await;
     }
 }

@@ -110,15 +110,19 @@ impl JobContext {
         self.0.shared.get()
     }
 
-    /// Ends when the lease is lost: somebody else has the job by now, or may have, and what this run writes is dropped.
-    /// The handler is cancelled soon after. For work that outlives a cancelled handler, such as a blocking task.
+    /// Ends when the job is no longer this run's. The lease is lost: somebody else has the job by now, or may have, what
+    /// this run writes is dropped, and the handler is cancelled soon after. Or the run is over, such as one that was
+    /// cancelled since it lasted too long or since the runner shuts down, and its row is about to say so.
+    ///
+    /// For work that outlives a cancelled handler, such as a blocking task: it must end at once, since another run may
+    /// begin.
     pub async fn lost(&self) {
-        self.0.hold.lost(std::time::Duration::ZERO).await;
+        self.0.hold.over().await;
     }
 
-    /// Whether the lease is lost.
+    /// Whether the job is no longer this run's, as [`lost`](Self::lost) tells it.
     pub fn is_lost(&self) -> bool {
-        self.0.hold.is_lost()
+        self.0.hold.is_over()
     }
 
     /// Ends when the runner shuts down: what has not ended within its grace is cancelled, and the job given back.

@@ -20,11 +20,11 @@ use super::{
     guard::{End, guard},
     handler::{Handler, Undecodable},
     hold::{Hold, Holds},
+    panics::text_of,
     signal::Signal,
 };
 use crate::{
-    BoxError, Claimed, Death, Failed, Failure, FailureClass, Held, JobStore, Recovery, Verified, job_error::Ending,
-    observe,
+    Claimed, Death, Failed, Failure, FailureClass, Held, JobStore, Recovery, Verified, job_error::Ending, observe,
 };
 
 /// What is done when a job becomes DEAD.
@@ -81,11 +81,12 @@ impl<S: JobStore> Desk<S> {
                 Ok(Ok(Verified::NotDone)) => in_doubt = false,
                 Ok(Ok(Verified::Unsupported)) if key_is_old => {
                     let reason = "the provider no longer honours this job's idempotency keys, and its type has no \
-                                  `verify`: a repeat could do the work twice";
+                                  `verify`: a repeat could do the work twice. Look whether it is done; where it is \
+                                  not, revive the job";
                     return End::Failed(Failure::new(FailureClass::Business, reason).unknown(true));
                 }
                 Ok(Ok(Verified::Unsupported)) => {}
-                Ok(Err(error)) => return End::Failed(Ending::of_verify(&*error)),
+                Ok(Err(failure)) => return End::Failed(failure),
                 Err(end) => return end,
             }
         }
@@ -93,7 +94,8 @@ impl<S: JobStore> Desk<S> {
             let (handler, job, cx) = (handler.clone(), job.clone(), cx.clone());
             async move {
                 match handler.run(&job.payload, cx) {
-                    Ok(running) => Ok(running.await),
+                    // Read here: an error that cannot be shown is a failure of its handler.
+                    Ok(running) => Ok(running.await.map_err(|error| Ending::of(&*error))),
                     Err(undecodable) => Err(undecodable),
                 }
             }
@@ -101,14 +103,12 @@ impl<S: JobStore> Desk<S> {
         let mut doubtful = false;
         let end = match ended.await {
             Ok(Ok(Ok(()))) => End::Done,
-            Ok(Ok(Err(error))) => match Ending::of(&*error) {
-                Ending::Failed(failure) => End::Failed(failure),
-                Ending::Doubtful(failure) => {
-                    doubtful = true;
-                    End::Failed(failure)
-                }
-                Ending::Snoozed(wait) => self.put_off(job, wait),
-            },
+            Ok(Ok(Err(Ending::Failed(failure)))) => End::Failed(failure),
+            Ok(Ok(Err(Ending::Doubtful(failure)))) => {
+                doubtful = true;
+                End::Failed(failure)
+            }
+            Ok(Ok(Err(Ending::Snoozed(wait)))) => self.put_off(job, wait),
             Ok(Err(Undecodable(reason))) => End::Failed(Failure::new(FailureClass::Undecodable, reason)),
             Err(end) => end,
         };
@@ -150,14 +150,9 @@ impl<S: JobStore> Desk<S> {
         match self.verify(run, handler, cx, deadline).await {
             Ok(Ok(Verified::Done)) => End::DoneBefore,
             Ok(Ok(Verified::NotDone | Verified::Unsupported)) => End::Failed(failure),
-            // Whether the work was done is asked again by the successor; the last one has none.
-            Ok(Err(error)) if business && !last => {
-                let asked = Ending::of_verify(&*error);
-                let reason = format!("{}; {}", failure.reason(), asked.reason());
-                let both = Failure::new(FailureClass::Unverified, reason).attempts(failure.history().to_vec());
-                let both = both.unknown(true);
-                End::Failed(asked.earliest().map_or(both.clone(), |earliest| both.not_before(earliest)))
-            }
+            // Nobody knows, so nobody may close it: its successor asks again. Whether there is one, the store decides, which
+            // counts the failures.
+            Ok(Err(asked)) | Err(End::Failed(asked)) if business => End::Failed(in_vain(&failure, &asked)),
             Err(end @ (End::Cancelled | End::Lost | End::Hung)) => end,
             Ok(Err(_)) | Err(_) => End::Failed(failure),
         }
@@ -178,11 +173,11 @@ impl<S: JobStore> Desk<S> {
         handler: &Handler,
         cx: &JobContext,
         deadline: Deadline,
-    ) -> Result<Result<Verified, BoxError>, End> {
+    ) -> Result<Result<Verified, Failure>, End> {
         let (handler, job, cx) = (handler.clone(), run.job.clone(), cx.clone());
         let verifying = async move {
             match handler.verify(&job.payload, cx) {
-                Ok(verifying) => Ok(verifying.await),
+                Ok(verifying) => Ok(verifying.await.map_err(|error| Ending::of_verify(&*error))),
                 Err(undecodable) => Err(undecodable),
             }
         };
@@ -236,16 +231,30 @@ impl<S: JobStore> Desk<S> {
     /// Tells the hooks. One that panics is no reason to lose a worker.
     pub(super) fn tell(&self, death: &Death) {
         for hook in &self.hooks {
-            if catch_unwind(AssertUnwindSafe(|| hook(death))).is_err() {
-                observe::hook_panicked(death);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(death))) {
+                observe::hook_panicked(death, &text_of(panic));
             }
         }
+    }
+}
+
+/// A failure of which a look was to say whether the work was done all the same, and how that look failed.
+fn in_vain(failure: &Failure, asked: &Failure) -> Failure {
+    let reason = format!("{}; {}", failure.reason(), asked.reason());
+    let both = Failure::new(FailureClass::Unverified, reason).attempts(failure.history().to_vec()).unknown(true);
+    match asked.earliest() {
+        Some(earliest) => both.not_before(earliest),
+        None => both,
     }
 }
 
 /// Whether the provider may have forgotten the keys of this chain. By our clock and that of the row, whichever is later.
 fn key_is_old(job: &Claimed, valid_for: Option<Duration>) -> bool {
     let Some(valid_for) = valid_for else { return false };
-    let now = SystemTime::now().max(job.created_at);
+    // The first claim of the chain: none was sent, however long the job has waited.
+    if job.claimed_at == job.chain_started {
+        return false;
+    }
+    let now = SystemTime::now().max(job.claimed_at);
     now.duration_since(job.chain_started).is_ok_and(|age| age > valid_for)
 }

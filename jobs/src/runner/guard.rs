@@ -1,6 +1,6 @@
 //! The caller's code, held to its limits.
 
-use std::{any::Any, future::Future, time::Duration};
+use std::{future::Future, time::Duration};
 
 use redial::Deadline;
 use tokio::{
@@ -8,7 +8,7 @@ use tokio::{
     time::{sleep, sleep_until},
 };
 
-use super::{desk::Run, signal::Signal};
+use super::{desk::Run, panics::text_of, signal::Signal};
 use crate::{Failure, FailureClass, observe};
 
 /// How a run ended.
@@ -67,7 +67,11 @@ async fn stop<T>(mut task: AbortOnDrop<T>, patience: impl Future<Output = ()>, e
     task.0.abort();
     tokio::select! {
         biased;
-        ended = &mut task.0 => ended.map_err(|_| end),
+        ended = &mut task.0 => ended.map_err(|error| {
+            // Of what it dropped as it was cancelled.
+            let _ = error.try_into_panic().map(text_of);
+            end
+        }),
         () = patience => match end {
             End::Lost => Err(End::Lost),
             _ => Err(End::Hung),
@@ -78,16 +82,12 @@ async fn stop<T>(mut task: AbortOnDrop<T>, patience: impl Future<Output = ()>, e
 fn ended_with<T>(ended: Result<T, JoinError>) -> Result<T, End> {
     ended.map_err(|error| match error.try_into_panic() {
         Ok(panic) => {
-            let reason = format!("panicked: {}", panic_text(&*panic));
+            let reason = format!("panicked: {}", text_of(panic));
             End::Failed(Failure::new(FailureClass::Panic, reason).unknown(true))
         }
         // The runtime is shutting down.
         Err(_) => End::Cancelled,
     })
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
 }
 
 /// A task that ends with what waits for it.

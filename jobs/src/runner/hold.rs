@@ -24,7 +24,6 @@ pub(super) struct Hold {
     pub(super) lease: Lease,
     standing: watch::Sender<Standing>,
     renewed: AtomicBool,
-    closing: AtomicBool,
 }
 
 #[derive(Clone, Copy)]
@@ -32,6 +31,8 @@ struct Standing {
     until: Instant,
     /// Somebody else has it, or may have by now.
     lost: bool,
+    /// How its run ended is being written.
+    closing: bool,
 }
 
 impl Standing {
@@ -45,7 +46,7 @@ impl Hold {
     pub(super) async fn lost(&self, margin: Duration) {
         let mut watched = self.standing.subscribe();
         loop {
-            let Standing { until, lost } = *watched.borrow_and_update();
+            let Standing { until, lost, .. } = *watched.borrow_and_update();
             if lost {
                 return;
             }
@@ -61,6 +62,23 @@ impl Hold {
                 _ = watched.changed() => {}
             }
         }
+    }
+
+    /// Ends when the run is over, since it is lost or since how it ended is about to be written: after that another run may
+    /// begin.
+    pub(super) async fn over(&self) {
+        let mut watched = self.standing.subscribe();
+        tokio::select! {
+            () = self.lost(Duration::ZERO) => {}
+            // The sender lives as long as `self`.
+            _ = watched.wait_for(|standing| standing.closing) => {}
+        }
+    }
+
+    /// Whether the run is over.
+    pub(super) fn is_over(&self) -> bool {
+        let standing = *self.standing.borrow();
+        standing.lost || standing.closing
     }
 
     /// Whether it was found lost.
@@ -91,9 +109,9 @@ impl Hold {
     }
 
     /// How its run ended is being written. Until it is, the lease is renewed; once it is, a renewal that is on its way is
-    /// refused, and that is no loss.
+    /// refused, and that is no loss. Work that outlives its handler is told.
     pub(super) fn closes(&self) {
-        self.closing.store(true, Ordering::Relaxed);
+        self.standing.send_modify(|standing| standing.closing = true);
     }
 
     fn refused(&self) {
@@ -114,9 +132,8 @@ impl Holds {
     pub(super) fn take(&self, lease: Lease, sent: Instant, time: Duration) -> Arc<Hold> {
         let hold = Arc::new(Hold {
             lease,
-            standing: watch::Sender::new(Standing { until: sent + time, lost: false }),
+            standing: watch::Sender::new(Standing { until: sent + time, lost: false, closing: false }),
             renewed: AtomicBool::new(true),
-            closing: AtomicBool::new(false),
         });
         self.entries().insert(lease.id, hold.clone());
         hold
@@ -148,7 +165,7 @@ impl Holds {
             };
             if granted.get(&lease.id) == Some(&lease.token) {
                 hold.standing.send_modify(|standing| standing.until = sent + time);
-            } else if !hold.closing.load(Ordering::Relaxed) {
+            } else if !hold.standing.borrow().closing {
                 hold.refused();
                 lost.push(*lease);
             }
@@ -206,6 +223,18 @@ mod tests {
         assert_eq!(holds.renewable(), [lease(1, 1)], "until it is written");
         assert!(holds.renewed(&[lease(1, 1)], &[], now, LEASE).is_empty());
         assert!(!hold.is_lost());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_outlives_its_run_is_told_before_it_is_written() {
+        let holds = Holds::default();
+        let start = Instant::now();
+        let hold = holds.take(lease(1, 1), start, LEASE);
+        assert!(!hold.is_over());
+        hold.closes();
+        hold.over().await;
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        assert!(hold.is_over() && !hold.is_lost());
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl<S> Tick<S> {
 }
 
 /// Enqueues the batch, whenever its turn has come and nobody else has.
-pub(super) async fn enqueue_regularly<S: JobStore>(jobs: Jobs<S>, tick: Tick<S>) {
+pub(super) async fn enqueue_regularly<S: JobStore>(jobs: Jobs<S>, tick: Arc<Tick<S>>) {
     let store = jobs.store();
     // Of our own: sweeps and others have ticks as well.
     let name = format!("every {}", tick.name);

@@ -9,6 +9,7 @@ mod handler;
 mod hold;
 mod housekeeping;
 mod limits;
+mod panics;
 mod renew;
 mod run;
 mod signal;
@@ -235,9 +236,12 @@ impl<S: JobStore> Runner<S> {
     /// Enqueues a batch every so often: of many runners, one does so each time. The first time at once. The name stands for
     /// the interval in the table.
     ///
-    /// Each job is enqueued as [`Jobs::enqueue_if_absent`] does, so that a batch may name what is active already. It is made
-    /// more often than it is enqueued, by every runner, so making it must change nothing. One that cannot be made is tried
-    /// again, after growing waits, until it is.
+    /// Each job is enqueued as [`Jobs::enqueue_if_absent`] does, so that a batch may name what is active already, but for
+    /// targets whose newest job is FAILED: recovery has those, at its own pace. A DEAD one is tried again, which is an ERROR
+    /// each time that it dies, so that a batch is for intervals of hours or days.
+    ///
+    /// It is made more often than it is enqueued, by every runner, so making it must change nothing. One that cannot be
+    /// made, or panics, is tried again, after growing waits, until it is.
     pub fn every<J, F, Fut, E>(mut self, name: impl Into<String>, interval: Duration, batch: F) -> Self
     where
         J: Job,

@@ -10,8 +10,8 @@ use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 use tower::limit::GlobalConcurrencyLimitLayer;
 
 use super::{
-    Runner, complete, desk::Desk, hold::Holds, housekeeping, limits::Limits, renew, signal::Signal, source::Source,
-    worker::Worker,
+    Runner, backoff::again, complete, desk::Desk, hold::Holds, housekeeping, limits::Limits, renew, signal::Signal,
+    source::Source, worker::Worker,
 };
 use crate::{Error, JobStore};
 
@@ -38,17 +38,21 @@ pub(super) async fn run<S: JobStore>(runner: Runner<S>, shutdown: impl Future<Ou
 
     // Dropped, they all end.
     let mut beside = JoinSet::new();
-    beside.spawn(renew::renew(store.clone(), holds.clone(), lease));
+    let (renewed, renewing) = (store.clone(), holds.clone());
+    beside.spawn(again("renew", move || renew::renew(renewed.clone(), renewing.clone(), lease)));
     let mut completing = JoinSet::new();
     completing.spawn(complete::complete(store, holds, completions));
     if runner.sweeps {
-        beside.spawn(housekeeping::sweep(desk.clone(), runner.refuses_unknown));
+        let (desk, refuses_unknown) = (desk.clone(), runner.refuses_unknown);
+        beside.spawn(again("sweep", move || housekeeping::sweep(desk.clone(), refuses_unknown)));
     }
     if let Some(retention) = runner.retention {
-        beside.spawn(housekeeping::prune(desk.store.clone(), retention));
+        let store = desk.store.clone();
+        beside.spawn(again("prune", move || housekeeping::prune(store.clone(), retention)));
     }
     for tick in runner.ticks {
-        beside.spawn(housekeeping::enqueue_regularly(runner.jobs.clone(), tick));
+        let (jobs, tick) = (runner.jobs.clone(), Arc::new(tick));
+        beside.spawn(again("make a batch", move || housekeeping::enqueue_regularly(jobs.clone(), tick.clone())));
     }
 
     let slots = Arc::new(Semaphore::new(runner.concurrency));

@@ -63,6 +63,9 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     /// Enqueues a periodic batch, where the tick of this name is due, and `None` where it is not: tick and jobs are one
     /// transaction, so that many instances may ask, and one that dies loses no batch. The first time it is due at once.
     ///
+    /// A target whose newest job is FAILED is left to recovery, which waits, spreads and counts: its job is not enqueued. One
+    /// that is DEAD is enqueued, as by [`enqueue`](Self::enqueue), and dies loudly again where nothing has changed.
+    ///
     /// # Errors
     ///
     /// The database fails; then the tick is still due.
@@ -121,7 +124,9 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     /// The database fails: they come back as ghosts.
     fn release(&self, leases: &[Lease]) -> impl Future<Output = Result<Vec<Lease>, Error>> + Send;
 
-    /// Enqueues a successor of a job that is DEAD and the newest of its target, and counts anew from there.
+    /// Enqueues a successor of a job that is DEAD and the newest of its target, and counts anew from there:
+    /// its failures, and the age of its keys. The keys themselves are those of its chain, so that a step which took effect
+    /// is not done again where its provider still knows them.
     ///
     /// # Errors
     ///
@@ -187,7 +192,7 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     /// The database fails.
     fn prune(&self, retention: &Retention) -> impl Future<Output = Result<u64, Error>> + Send;
 
-    /// Brings in failures of an older system, so that recovery repairs them.
+    /// Brings in failures of an older system, so that recovery repairs them. Enqueueing waits while it lasts.
     ///
     /// # Errors
     ///

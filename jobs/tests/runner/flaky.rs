@@ -20,6 +20,8 @@ pub enum Mood {
     Fails,
     /// So many times, and then it answers.
     FailsTimes(u32),
+    /// Once, by a panic of the store's own, and then it answers.
+    PanicsOnce,
     /// Never answers.
     Hangs,
 }
@@ -48,11 +50,15 @@ impl Gate {
             if let Mood::FailsTimes(left) = now {
                 *mood = if left > 1 { Mood::FailsTimes(left - 1) } else { Mood::Answers };
             }
+            if now == Mood::PanicsOnce {
+                *mood = Mood::Answers;
+            }
             now
         };
         match mood {
             Mood::Answers => Ok(()),
             Mood::Fails | Mood::FailsTimes(_) => Err(Error::store("answer", "the database is away")),
+            Mood::PanicsOnce => panic!("the store is broken"),
             Mood::Hangs => std::future::pending().await,
         }
     }

@@ -54,7 +54,7 @@ on_each_store! {
         an_old_key_is_verified_not_repeated, an_old_key_that_nothing_verifies_is_dead, the_last_failure_is_verified, a_call_that_asks_for_a_look_gets_it_at_once;
     leases: a_long_job_keeps_its_lease, a_blocking_handler_keeps_its_lease, a_lost_lease_is_told_and_dropped,
         a_hung_handler_is_a_ghost_although_its_process_lives;
-    outages: a_hiccup_does_not_end_the_worker, a_renewal_that_fails_twice_is_no_loss, without_renewal_it_is_cancelled_in_time,
+    outages: a_hiccup_does_not_end_the_worker, a_renewal_that_fails_twice_is_no_loss, a_store_that_panics_is_asked_again, without_renewal_it_is_cancelled_in_time,
         what_is_done_is_written_when_the_database_is_back;
     regularly: a_batch_is_enqueued_by_one_of_many, a_batch_that_fails_is_made_again, old_jobs_are_deleted;
     shutdown: a_running_job_may_end, what_does_not_end_is_given_back_uncounted, what_was_not_begun_is_given_back,

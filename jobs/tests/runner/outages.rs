@@ -37,6 +37,22 @@ pub async fn a_renewal_that_fails_twice_is_no_loss(place: &Place) {
     team.end().await;
 }
 
+/// Neither the task that renews nor the one that writes ends with it.
+pub async fn a_store_that_panics_is_asked_again(place: &Place) {
+    let flaky = Flaky::over(&place.store);
+    flaky.renewals(Mood::PanicsOnce);
+    flaky.writes(Mood::PanicsOnce);
+    add(&place.store, &plain("a")).await;
+    let team = Team::start(runner(&flaky).lease(Duration::from_secs(3)).on(|_: Plain, cx: JobContext| async move {
+        sleep(Duration::from_secs(4)).await;
+        if cx.is_lost() { Err("lost") } else { Ok(()) }
+    }));
+    let rows = until_state(&place.store, State::Completed, 1).await;
+    assert_eq!(rows.len(), 1);
+    assert!(flaky.asked_to_renew() >= 2, "{}", flaky.asked_to_renew());
+    team.end().await;
+}
+
 /// The worker itself ends it, no later than its lease: nobody else has to ask.
 pub async fn without_renewal_it_is_cancelled_in_time(place: &Place) {
     struct Ended(Count);

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use redial_jobs::{Claim, Held, JobStore, Kind, Lease, NewJob, Scope, State};
+use redial_jobs::{Claim, Failure, FailureClass, Held, JobStore, Kind, Lease, NewJob, Scope, State};
 
 use crate::place::{Database, HOUR, LEASE, Place, claim, claim_one, enqueue, exhausted, job, recovery, sweep};
 
@@ -166,4 +166,37 @@ pub async fn a_worker_is_woken(place: &Place) {
     }
     enqueue(&place.store, job("b")).await;
     tokio::time::timeout(Duration::from_secs(10), wakes.woken()).await.unwrap();
+}
+
+/// Only SQLite takes what is no text for one.
+pub async fn a_row_that_cannot_be_read_is_dead_alone(place: &Place) {
+    let Database::Sqlite(pool) = &place.database else { return };
+    let bad = place.enqueue("bad").await;
+    place.enqueue("good").await;
+    sqlx::raw_sql("UPDATE redial_jobs SET payload = x'ff00' WHERE target = 'bad'").execute(pool).await.unwrap();
+    let targets: Vec<_> = claim(&place.store, 9).await.into_iter().map(|claimed| claimed.target).collect();
+    assert_eq!(targets, ["good"]);
+    let sql = "SELECT state || ' ' || dead_reason || ' ' || error FROM redial_jobs WHERE id = $1";
+    let (said,): (String,) = sqlx::query_as(sql).bind(bad.0).fetch_one(pool).await.unwrap();
+    assert!(said.starts_with("DEAD undecodable its row cannot be read: "), "{said}");
+}
+
+pub async fn keys_have_no_age_before_a_claim(place: &Place) {
+    let id = place.enqueue("a").await;
+    assert_eq!(place.row(id).await.chain_started, None);
+    let first = claim_one(&place.later(30 * HOUR)).await;
+    assert_eq!(first.chain_started, first.claimed_at, "however long it waited");
+    let later = place.later(40 * HOUR);
+    let business = Failure::new(FailureClass::Business, "no");
+    let _ = later.fail(first.lease, &exhausted(), &recovery()).await.unwrap();
+    sweep(&place.later(50 * HOUR)).await;
+    let second = claim_one(&place.later(51 * HOUR)).await;
+    assert_eq!((second.chain, second.chain_started), (first.chain, first.chain_started));
+    assert!(second.claimed_at > second.chain_started + 20 * HOUR);
+    // A person says: do it again. Its keys are the same, where they are still known.
+    let _ = later.fail(second.lease, &business, &recovery()).await.unwrap();
+    let revived = place.store.revive(second.lease.id).await.unwrap();
+    assert_eq!(place.row(revived).await.chain_started, None);
+    let third = claim_one(&place.later(60 * HOUR)).await;
+    assert_eq!((third.chain, third.chain_started), (first.chain, third.claimed_at));
 }

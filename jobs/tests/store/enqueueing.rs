@@ -151,3 +151,21 @@ pub async fn a_batch_is_enqueued_once_a_night(place: &Place) {
     let next = place.later(25 * HOUR).enqueue_every("nightly", 24 * HOUR, &batch()).await.unwrap().unwrap();
     assert!(next.iter().all(|each| !each.is_new()), "they are active still");
 }
+
+pub async fn a_batch_leaves_failures_to_recovery(place: &Place) {
+    let failed = place.enqueue("a").await;
+    place.fail("a").await;
+    let batch = [job("a"), job("b")];
+    let enqueued = place.store.enqueue_every("often", HOUR, &batch).await.unwrap().unwrap();
+    assert_eq!((enqueued[0], enqueued[1].is_new()), (Enqueued::AlreadyActive(failed), true));
+    assert!(place.row(failed).await.retry_at.is_some(), "it is recovery's still");
+    // Whoever asks for this target by itself has it at once.
+    assert!(enqueue(&place.store, job("a")).await.is_new());
+    assert_eq!(place.row(failed).await.retry_at, None);
+    // One that recovery has given up is nobody's: the batch tries it again.
+    let claimed = claim(&place.store, 9).await.into_iter().find(|claimed| claimed.target == "a").unwrap();
+    let business = Failure::new(FailureClass::Business, "no");
+    let _ = place.store.fail(claimed.lease, &business, &recovery()).await.unwrap();
+    let later = place.later(2 * HOUR);
+    assert!(later.enqueue_every("often", HOUR, &batch).await.unwrap().unwrap()[0].is_new());
+}

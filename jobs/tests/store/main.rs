@@ -39,11 +39,12 @@ on_each_store! {
     enqueueing: one_active_job_for_each_target, of_many_at_once_one_gets_in, a_delay_is_the_earliest_start,
         once_completed_is_enough, within_a_time_one_completed_is_enough, a_transaction_of_the_callers,
         a_failed_target_is_taken_over, the_providers_word_outlives_an_enqueue, another_payload_is_other_work,
-        a_batch_is_enqueued_once_a_night;
+        a_batch_is_enqueued_once_a_night, a_batch_leaves_failures_to_recovery;
     claiming: the_longest_due_first, each_job_has_one_worker, a_late_worker_is_refused, a_lease_is_renewed,
         what_is_done_is_done_once, a_released_job_was_never_claimed, putting_off_does_not_count,
         a_paused_type_waits, a_paused_provider_waits_until_its_time, other_types_are_left,
-        each_search_has_its_index, a_worker_is_woken;
+        each_search_has_its_index, a_worker_is_woken,
+        a_row_that_cannot_be_read_is_dead_alone, keys_have_no_age_before_a_claim;
     failing: a_failure_says_when_it_is_due, the_third_failure_is_dead, a_completed_job_starts_the_count_anew,
         ghosts_are_no_failures, a_business_failure_is_dead_at_once, the_servers_wait_is_kept,
         asking_again_is_answered_the_same, a_report_is_handed_over;

@@ -18,6 +18,7 @@ pub const VARIABLE: &str = "REDIAL_STRESS_PLACE";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
+#[derive(Clone)]
 pub struct Database {
     postgres: bool,
     name: String,
@@ -75,6 +76,23 @@ impl Database {
             .busy_timeout(Duration::from_secs(30));
         let pool = SqlitePoolOptions::new().max_connections(1).connect_with(file).await.unwrap();
         SqlStore::from_pool(pool, options).unwrap()
+    }
+
+    /// How many targets have two active jobs at this instant: one statement, and so one view of the table.
+    pub async fn two_active(&self) -> i64 {
+        let count = |schema: &str| {
+            sqlx::AssertSqlSafe(format!(
+                "SELECT count(*) FROM (SELECT target FROM {schema}redial_jobs WHERE state IN ('PENDING', 'PROCESSING') \
+                 GROUP BY target HAVING count(*) > 1) AS twice"
+            ))
+        };
+        if self.postgres {
+            let sql = count(&format!("{}.", self.name));
+            return sqlx::query_scalar(sql).fetch_one(&Self::server(1).await).await.unwrap();
+        }
+        let file = SqliteConnectOptions::new().filename(self.file()).busy_timeout(Duration::from_secs(30));
+        let pool = SqlitePoolOptions::new().max_connections(1).connect_with(file).await.unwrap();
+        sqlx::query_scalar(count("")).fetch_one(&pool).await.unwrap()
     }
 
     pub async fn remove(&self) {

@@ -120,6 +120,7 @@ async fn stress(database: Database, size: Size) -> Verdict {
     for _ in 0..SWEEPERS {
         sweepers.spawn(sweep(store.clone(), over.clone()));
     }
+    let watching = tokio::spawn(watch(database.clone(), over.clone()));
     let refused = Arc::new(AtomicU32::new(0));
     let mut workers: Vec<_> = (0..WORKERS).map(|_| start(&database, &refused)).collect();
     for kill in 0..size.kills {
@@ -132,11 +133,13 @@ async fn stress(database: Database, size: Size) -> Verdict {
     workers.iter_mut().for_each(end);
     over.store(true, Ordering::Relaxed);
     let sweeps = sweepers.join_all().await;
+    let (looks, two_active) = watching.await.unwrap();
+    assert!(looks > 10, "watched {looks} times only");
 
     let rows = verdict::all_rows(&store).await;
     drop(store);
     database.remove().await;
-    let verdict = Verdict::of(&rows, &sweeps, refused.load(Ordering::Relaxed), settled);
+    let verdict = Verdict::of(&rows, &sweeps, refused.load(Ordering::Relaxed), two_active, settled);
     println!("{database}, {} targets, {} kills: {verdict}", size.targets, size.kills);
     verdict
 }
@@ -173,6 +176,18 @@ async fn sweep(store: SqlStore, over: Arc<AtomicBool>) -> [u32; 3] {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     done
+}
+
+/// Looks for two active jobs of a target while all are at work: afterwards none is active. Says how often it looked, and how
+/// many it saw at most.
+async fn watch(database: Database, over: Arc<AtomicBool>) -> (u32, i64) {
+    let (mut looks, mut most) = (0, 0);
+    while !over.load(Ordering::Relaxed) {
+        most = most.max(database.two_active().await);
+        looks += 1;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    (looks, most)
 }
 
 fn start(database: &Database, refused: &Arc<AtomicU32>) -> Child {

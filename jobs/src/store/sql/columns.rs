@@ -10,7 +10,8 @@ use super::db::Row;
 
 /// What a claim returns.
 pub(super) const CLAIMED: &str = "{out}id, {out}token, {out}job_type, {out}target, {out}payload, {out}provider, {out}attempt, {out}snoozes, \
-    {out}chain, {out}chain_at, COALESCE({out}root_id, {out}id), {out}parent_id, {out}unknown_before, {out}trace, {out}created_at, {out}run_at";
+    {out}chain, {out}chain_at, COALESCE({out}root_id, {out}id), {out}parent_id, {out}unknown_before, {out}trace, {out}created_at, \
+    {out}started_at, {out}run_at";
 
 pub(super) fn claimed(row: &Row) -> sqlx::Result<(i64, Claimed)> {
     let claimed = Claimed {
@@ -21,15 +22,16 @@ pub(super) fn claimed(row: &Row) -> sqlx::Result<(i64, Claimed)> {
         provider: row.maybe_text(5)?,
         attempt: count(row.int(6)?),
         snoozes: count(row.int(7)?),
-        chain: uuid(&row.text(8)?)?,
+        chain: chain(&row.text(8)?),
         chain_started: time(row.int(9)?),
         root: JobId(row.int(10)?),
         parent: row.maybe_int(11)?.map(JobId),
         unknown_before: row.int(12)? != 0,
         trace: row.maybe_text(13)?,
         created_at: time(row.int(14)?),
+        claimed_at: time(row.int(15)?),
     };
-    Ok((row.int(15)?, claimed))
+    Ok((row.int(16)?, claimed))
 }
 
 /// All of a job.
@@ -64,8 +66,8 @@ pub(super) fn job(row: &Row) -> sqlx::Result<JobRow> {
         not_before: at(19)?,
         parent: row.maybe_int(20)?.map(JobId),
         root: JobId(row.int(21)?),
-        chain: uuid(&row.text(22)?)?,
-        chain_started: time(row.int(23)?),
+        chain: chain(&row.text(22)?),
+        chain_started: Some(row.int(23)?).filter(|at| *at != 0).map(time),
         trace: row.maybe_text(24)?,
         created_at: time(row.int(25)?),
         started_at: at(26)?,
@@ -79,8 +81,9 @@ fn named<T>(name: String, parse: fn(&str) -> Option<T>) -> sqlx::Result<T> {
     })
 }
 
-fn uuid(text: &str) -> sqlx::Result<Uuid> {
-    Uuid::try_parse(text).map_err(|error| sqlx::Error::Decode(error.into()))
+/// A chain of ours is named by a UUID. Another text, which somebody else wrote, names one as well.
+fn chain(text: &str) -> Uuid {
+    Uuid::try_parse(text).unwrap_or_else(|_| Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()))
 }
 
 pub(super) fn count(number: i64) -> u32 {

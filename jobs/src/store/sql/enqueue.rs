@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::{Enqueued, Error, JobId, NewJob, Unique};
 
-use super::{SqlStore, Value, db::SqlTransaction};
+use super::{SqlStore, Value, db::SqlTransaction, import::IMPORTING};
 
 /// How often an insert and the look at what was in its way are tried: each time another process must have enqueued a job
 /// and ended it in between.
@@ -17,23 +17,25 @@ const EVER: i64 = 1 << 52;
 
 /// The job stands in for the target's newest one where that has failed: so that one and the same failure has one
 /// successor, whether a sweep or somebody else enqueues it. With another payload it is other work, under other keys.
+/// Keys have no age (0) until they can have been sent: the first claim of their chain says when.
 ///
 /// `$8`: how long ago a COMPLETED one must be. Where that is asked, an active one is looked for as well: it may complete
-/// while this statement runs.
+/// while this statement runs. `$10`: 1 for a batch, which leaves a failure that recovery is to repair.
 const INSERT: &str = "
 INSERT INTO {jobs} (job_type, target, payload, state, provider, origin, once, unique_ms, attempt, run_at,
     parent_id, root_id, chain, chain_at, unknown_before, trace, created_at)
 SELECT $1, $2, $3, 'PENDING', $4, 'ENQUEUED', $5, COALESCE($8, 0), COALESCE(p.attempt, 0) + 1,
     {max}({now} + $6, COALESCE(p.not_before, 0)),
     p.id, COALESCE(p.root_id, p.id),
-    CASE WHEN p.payload = $3 THEN p.chain ELSE $7 END, CASE WHEN p.payload = $3 THEN p.chain_at ELSE {now} END,
+    CASE WHEN p.payload = $3 THEN p.chain ELSE $7 END, CASE WHEN p.payload = $3 THEN p.chain_at ELSE 0 END,
     COALESCE(p.outcome_unknown, 0), $9, {now}
 FROM (SELECT 1 AS one) AS o
 LEFT JOIN (SELECT * FROM {jobs} WHERE job_type = $1 AND target = $2 ORDER BY id DESC LIMIT 1) AS p
     ON p.state IN ('FAILED', 'DEAD')
-WHERE $8 IS NULL OR NOT EXISTS (
-    SELECT 1 FROM {jobs} AS c WHERE c.job_type = $1 AND c.target = $2
-        AND (c.state IN ('PENDING', 'PROCESSING') OR (c.state = 'COMPLETED' AND c.finished_at > {now} - $8)))
+WHERE ($8 IS NULL OR NOT EXISTS (
+        SELECT 1 FROM {jobs} AS c WHERE c.job_type = $1 AND c.target = $2
+            AND (c.state IN ('PENDING', 'PROCESSING') OR (c.state = 'COMPLETED' AND c.finished_at > {now} - $8))))
+    AND ($10 = 0 OR p.retry_at IS NULL)
 ON CONFLICT DO NOTHING
 RETURNING id, parent_id";
 
@@ -43,8 +45,9 @@ const TAKEN_OVER: &str = "UPDATE {jobs} SET retry_at = NULL WHERE id = $1 AND re
 const IN_THE_WAY: &str = "
 SELECT id, state FROM {jobs}
 WHERE job_type = $1 AND target = $2
-    AND (state IN ('PENDING', 'PROCESSING') OR (state = 'COMPLETED' AND finished_at > {now} - $3))
-ORDER BY CASE state WHEN 'COMPLETED' THEN 1 ELSE 0 END, id DESC LIMIT 1";
+    AND (state IN ('PENDING', 'PROCESSING') OR (state = 'COMPLETED' AND finished_at > {now} - $3)
+        OR (state = 'FAILED' AND retry_at IS NOT NULL AND $4 = 1))
+ORDER BY CASE state WHEN 'COMPLETED' THEN 1 WHEN 'FAILED' THEN 2 ELSE 0 END, id DESC LIMIT 1";
 
 impl SqlStore {
     /// `None`: the tick is not due.
@@ -64,11 +67,12 @@ impl SqlStore {
             {
                 return Ok(None);
             }
+            self.shared_lock(&mut connection, IMPORTING).await.map_err(failed)?;
             // Always in the same order: two that enqueue the same targets wait for each other, and never in a circle.
             let mut order: Vec<_> = jobs.iter().enumerate().collect();
             order.sort_by(|(_, a), (_, b)| (&a.job_type, &a.target).cmp(&(&b.job_type, &b.target)));
             for (place, job) in order {
-                enqueued.push((place, self.enqueue_one(&mut connection, job).await?));
+                enqueued.push((place, self.enqueue_one(&mut connection, job, tick.is_some()).await?));
             }
             if enqueued.iter().any(|(_, each)| each.is_new()) {
                 self.tell(&mut connection).await.map_err(failed)?;
@@ -99,14 +103,17 @@ impl SqlStore {
                 self.0.dialect.engine()
             )));
         }
-        let enqueued = self.enqueue_one(&mut tx, job).await?;
+        self.shared_lock(&mut tx, IMPORTING).await.map_err(|error| Error::store("enqueue", error))?;
+        let enqueued = self.enqueue_one(&mut tx, job, false).await?;
         if enqueued.is_new() {
             self.tell(&mut tx).await.map_err(|error| Error::store("enqueue", error))?;
         }
         Ok(enqueued)
     }
 
-    async fn enqueue_one(&self, tx: &mut SqlTransaction<'_>, job: &NewJob) -> Result<Enqueued, Error> {
+    /// `batch`: the failures that recovery is to repair are left to it. A batch comes again and again, and would else spend
+    /// in minutes what recovery spreads over hours.
+    async fn enqueue_one(&self, tx: &mut SqlTransaction<'_>, job: &NewJob, batch: bool) -> Result<Enqueued, Error> {
         let failed = |error| Error::store("enqueue", error);
         let dialect = &self.0.dialect;
         let (once, apart) = apart(job.unique);
@@ -122,6 +129,7 @@ impl SqlStore {
                 Value::Text(&chain),
                 Value::MaybeInt(apart),
                 Value::MaybeText(job.trace.as_deref()),
+                Value::Int(i64::from(batch)),
             ];
             let rows = tx.fetch(dialect.render(INSERT), &values).await.map_err(failed)?;
             if let Some(row) = rows.first() {
@@ -130,12 +138,18 @@ impl SqlStore {
                 }
                 return Ok(Enqueued::New(JobId(row.int(0).map_err(failed)?)));
             }
-            let values = [Value::Text(&job.job_type), Value::Text(&job.target), Value::MaybeInt(apart)];
+            let values = [
+                Value::Text(&job.job_type),
+                Value::Text(&job.target),
+                Value::MaybeInt(apart),
+                Value::Int(i64::from(batch)),
+            ];
             let rows = tx.fetch(dialect.render(IN_THE_WAY), &values).await.map_err(failed)?;
             if let Some(row) = rows.first() {
                 let id = JobId(row.int(0).map_err(failed)?);
                 return Ok(match row.text(1).map_err(failed)?.as_str() {
                     "COMPLETED" => Enqueued::AlreadyCompleted(id),
+                    // A FAILED one as well: recovery has it.
                     _ => Enqueued::AlreadyActive(id),
                 });
             }

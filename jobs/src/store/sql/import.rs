@@ -15,10 +15,13 @@ const IMPORT: &str = "
 INSERT INTO {jobs} (job_type, target, payload, state, provider, origin, once, unique_ms, run_at, failure_class, error,
     failures, dead_reason, retry_at, chain, chain_at, trace, created_at, finished_at)
 SELECT $1, $2, $3, CASE WHEN $8 IS NULL THEN 'FAILED' ELSE 'DEAD' END, $4, 'IMPORTED', $5, $6, $10, $7, $11,
-    1, $8, {now} + $9, $12, $10, $13, {now}, $10
+    1, $8, {now} + $9, $12, 0, $13, {now}, $10
 WHERE NOT EXISTS (SELECT 1 FROM {jobs} AS j WHERE j.job_type = $1 AND j.target = $2)
 ON CONFLICT DO NOTHING
 RETURNING id";
+
+/// The lock that an import holds alone, and enqueueing in common.
+pub(super) const IMPORTING: &str = "import";
 
 const KNOWN: &str = "SELECT id FROM {jobs} WHERE job_type = $1 AND target = $2 LIMIT 1";
 
@@ -33,8 +36,8 @@ impl SqlStore {
         let mut imported = 0;
         {
             let mut connection = tx.connection();
-            // Two that import at once must see each other.
-            self.lock(&mut connection, "import").await.map_err(failed)?;
+            // An import and whoever else imports or enqueues must see each other's targets.
+            self.lock(&mut connection, IMPORTING).await.map_err(failed)?;
             for (failure, place) in wanted.into_iter().zip(0_u32..) {
                 let job = &failure.job;
                 if options.dry_run {

@@ -71,7 +71,16 @@ impl SqlStore {
 
     /// Held until the transaction ends. In SQLite each writing transaction is alone anyway.
     pub(super) async fn lock(&self, tx: &mut SqlTransaction<'_>, what: &str) -> sqlx::Result<()> {
-        let Some(sql) = self.0.dialect.engine().lock() else { return Ok(()) };
+        self.take_lock(tx, self.0.dialect.engine().lock(), what).await
+    }
+
+    /// The same, which many hold at once, but none beside [`lock`](Self::lock).
+    pub(super) async fn shared_lock(&self, tx: &mut SqlTransaction<'_>, what: &str) -> sqlx::Result<()> {
+        self.take_lock(tx, self.0.dialect.engine().shared_lock(), what).await
+    }
+
+    async fn take_lock(&self, tx: &mut SqlTransaction<'_>, sql: Option<&str>, what: &str) -> sqlx::Result<()> {
+        let Some(sql) = sql else { return Ok(()) };
         let name = format!("{} {what}", self.0.dialect.channel());
         tx.fetch(sql.to_owned(), &[Value::Text(&name)]).await.map(drop)
     }

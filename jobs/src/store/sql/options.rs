@@ -235,6 +235,18 @@ impl Engine {
         }
     }
 
+    /// The same, which many may hold at once: [`lock`](Self::lock) waits for them, and they for it.
+    pub(super) const fn shared_lock(self) -> Option<&'static str> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite => None,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres => {
+                Some("SELECT 1 FROM (SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))) AS locked")
+            }
+        }
+    }
+
     /// Tells whoever listens on this channel.
     pub(super) const fn notify(self) -> Option<&'static str> {
         match self {

@@ -94,12 +94,14 @@ WHERE ";
 /// Its row is history: what it says is not changed.
 const CLOSE_DUE: &str = "UPDATE {jobs} AS j SET state = $3, dead_reason = $4, retry_at = NULL WHERE ";
 
+/// Who revives a job has looked, and says: do it again. So the keys of its chain stay, which keep its steps from being done
+/// twice where they are still honoured, and their age counts anew.
 const SUCCESSOR: &str = "
 INSERT INTO {jobs} (job_type, target, payload, state, provider, origin, once, unique_ms, attempt, run_at,
     parent_id, root_id, chain, chain_at, unknown_before, trace, created_at)
 SELECT j.job_type, j.target, j.payload, 'PENDING', j.provider, $2, j.once, j.unique_ms, j.attempt + 1,
-    {max}({now} + $3, COALESCE(j.not_before, 0)), j.id, COALESCE(j.root_id, j.id), j.chain, j.chain_at,
-    j.outcome_unknown, j.trace, {now}
+    {max}({now} + $3, COALESCE(j.not_before, 0)), j.id, COALESCE(j.root_id, j.id), j.chain,
+    CASE WHEN $2 = 'REVIVED' THEN 0 ELSE j.chain_at END, j.outcome_unknown, j.trace, {now}
 FROM {jobs} AS j WHERE j.id = $1 AND ";
 
 impl SqlStore {

@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use crate::{
-    Claim, Claimed, DeadReason, Error, Failed, Failure, Held, JobId, Kind, Lease, Recovery, recovery::random_up_to,
+    Claim, Claimed, DeadReason, Error, Failed, Failure, FailureClass, Held, JobId, Kind, Lease, Recovery,
+    recovery::random_up_to,
 };
 
 use super::{
@@ -99,9 +100,35 @@ impl SqlStore {
             values.push(Value::MaybeText(kind.provider.as_deref()));
         }
         let rows = self.fetch("claim", &claim_sql(kinds.len()), &values).await?;
-        let mut claimed = read("claim", &rows, columns::claimed)?;
+        let mut claimed = Vec::with_capacity(rows.len());
+        for row in &rows {
+            match columns::claimed(row) {
+                Ok(job) => claimed.push(job),
+                Err(error) => self.refuse(row, &error).await,
+            }
+        }
         claimed.sort_by_key(|(run_at, job)| (*run_at, job.lease.id));
         Ok(claimed.into_iter().map(|(_, job)| job).collect())
+    }
+
+    /// A row that somebody else wrote, which was claimed with others and cannot be read: it is DEAD, and they are not lost
+    /// with it. What cannot be written is left to be found as a ghost.
+    async fn refuse(&self, row: &Row, error: &sqlx::Error) {
+        let reason = format!("its row cannot be read: {error}");
+        let failure = Failure::new(FailureClass::Undecodable, reason);
+        let refused = match lease_of(row) {
+            Ok(lease) => self.fail_job(lease, &failure, &Recovery::default()).await.map(|_| lease.id.0),
+            Err(error) => Err(Error::store("claim", error)),
+        };
+        match refused {
+            Ok(id) => {
+                let reason = failure.reason();
+                tracing::error!(target: "redial_jobs", id, reason, "a job is DEAD: its row cannot be read");
+            }
+            Err(error) => tracing::warn!(
+                target: "redial_jobs", %error, reason = failure.reason(), "a job was claimed whose row cannot be read",
+            ),
+        }
     }
 
     /// For tests: how the database would search for jobs to claim, and for those to complete.
@@ -217,7 +244,7 @@ fn claim_sql(kinds: usize) -> String {
         "
 WITH c AS MATERIALIZED (SELECT id FROM ({}) AS k ORDER BY run_at, id LIMIT $1)
 UPDATE {{jobs}} AS j SET state = 'PROCESSING', worker = $2, token = j.token + 1, lease_until = {{now}} + $3,
-    started_at = {{now}}
+    started_at = {{now}}, chain_at = CASE j.chain_at WHEN 0 THEN {{now}} ELSE j.chain_at END
 FROM c WHERE j.id = c.id AND {}
 RETURNING {}",
         each.join(" UNION ALL "),
