@@ -53,12 +53,12 @@ pub use policy::{
     PolicyError, Reach, RequestHead, RequestOptions, Routes, StandardPolicy, StopReason, Timeouts, Transient, Unit,
     Verdict,
 };
+#[doc(hidden)] // for `redial-jobs`
+pub use redact::redacted;
 pub use retry::{
     AnswerBody, AttemptBody, AttemptOutcome, AttemptReport, CallReport, OneRetryPerPath, Replay, RetryLayer, Streamed,
     attempt_number, detach,
 };
-#[doc(hidden)] // for `redial-jobs`
-pub use redact::redacted;
 pub use scope::{Scoped, independent};
 pub use timeout::TimeoutLayer;
 

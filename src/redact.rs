@@ -31,7 +31,7 @@ impl fmt::Display for Redacted<'_> {
                     return f.write_str("…");
                 }
                 left -= 1;
-                f.write_char(if c.is_control() || c.is_whitespace() { ' ' } else { c })?;
+                f.write_char(if moves_cursor(c) || c.is_whitespace() { ' ' } else { c })?;
             }
         }
         Ok(())
@@ -42,6 +42,18 @@ impl fmt::Display for Redacted<'_> {
 /// `redial-jobs`, which stores such texts.
 pub fn redacted(text: &str) -> String {
     Redacted(text).to_string()
+}
+
+/// Whether a terminal would do something with it rather than show it: control characters, and those that turn the
+/// direction of the text around.
+pub(crate) fn moves_cursor(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text that we did not write, as it may go to a terminal, a log or a page: what moves a cursor is blank.
+#[cfg(feature = "contract")]
+pub(crate) fn plain(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.contains(moves_cursor) { text.replace(moves_cursor, " ").into() } else { text.into() }
 }
 
 /// What stands before userinfo, and what follows it.

@@ -4,6 +4,8 @@ use std::{
     env, fs,
     path::Path,
     process::{Command, Output},
+    sync::Mutex,
+    thread,
 };
 
 /// An example, its arguments, and lines of its output, in their order.
@@ -186,20 +188,33 @@ const EXAMPLES: &[Example] = &[
 
 #[test]
 fn every_example_runs_and_shows_its_point() {
-    for name in names() {
-        let Some((_, arguments, lines)) = EXAMPLES.iter().find(|(listed, ..)| *listed == name) else {
-            panic!("the example `{name}` is new: say here what it prints");
-        };
-        let output = run(&name, arguments);
-        let printed = String::from_utf8_lossy(&output.stdout);
-        let complaints = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{name}: {}\n{printed}\n{complaints}", output.status);
-        assert!(!printed.trim().is_empty(), "{name} prints nothing\n{complaints}");
-        // In their order, and other lines may stand between.
-        let mut rest = printed.lines();
-        for line in *lines {
-            assert!(rest.any(|printed| is(printed, line)), "{name} does not print, or not there: {line}\n{printed}");
+    // Several at once: most of what they do is to wait.
+    let rest = Mutex::new(names().into_iter());
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let Some(name) = rest.lock().expect("a lock").next() else { break };
+                    runs_and_shows_its_point(&name);
+                }
+            });
         }
+    });
+}
+
+fn runs_and_shows_its_point(name: &str) {
+    let Some((_, arguments, lines)) = EXAMPLES.iter().find(|(listed, ..)| *listed == name) else {
+        panic!("the example `{name}` is new: say here what it prints");
+    };
+    let output = run(name, arguments);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {}\n{printed}\n{complaints}", output.status);
+    assert!(!printed.trim().is_empty(), "{name} prints nothing\n{complaints}");
+    // In their order, and other lines may stand between.
+    let mut rest = printed.lines();
+    for line in *lines {
+        assert!(rest.any(|printed| is(printed, line)), "{name} does not print, or not there: {line}\n{printed}");
     }
 }
 

@@ -81,7 +81,7 @@ use crate::{Deadline, Plan, RequestOptions, StandardPolicy};
 ///
 /// | of a call's own policy and request | within a block |
 /// | --- | --- |
-/// | timeouts, a [`Deadline`](crate::Deadline), [`OutboundHints`](crate::OutboundHints), what its [`RequestOptions`](crate::RequestOptions) tighten | hold, beside the block's own |
+/// | timeouts, a [`Deadline`], [`OutboundHints`](crate::OutboundHints), what its [`RequestOptions`] tighten | hold, beside the block's own |
 /// | the hold (S17) | is heeded, and set for others: nothing is sent earlier than the provider said |
 /// | attempts, waits, budget, evidence | are the block's |
 /// | events and metrics of calls and attempts | are the block's |

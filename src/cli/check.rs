@@ -20,6 +20,9 @@ use crate::contract::{
     problem::{Kind, Problem},
 };
 
+/// How many findings are shown to people: whoever has more reads the file from its start, or the JSON.
+const SHOWN: usize = 200;
+
 /// What a baseline keeps of a finding: all but its line, which moves.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Debt {
@@ -106,10 +109,13 @@ fn today() -> jiff::civil::Date {
 fn human(command: &Check, examined: &Examined, findings: &[Finding], known: usize, terminal: &Terminal) {
     let handler = graphical(terminal.colours());
     let mut out = String::new();
-    for finding in findings {
+    for finding in findings.iter().take(SHOWN) {
         // Writing to a text does not fail.
         let _ = handler.render_report(&mut out, finding);
         out.push('\n');
+    }
+    if findings.len() > SHOWN {
+        out.push_str(&format!("and {} more: `--format json` has them all\n\n", findings.len() - SHOWN));
     }
     if !command.quiet {
         questions(&mut out, examined, terminal);

@@ -2,7 +2,13 @@
 
 use http::{HeaderMap, Request};
 
-use super::{End, arguments::Explain, input, terminal::Terminal};
+use super::{
+    End,
+    arguments::Explain,
+    index::{Found, Index},
+    input,
+    terminal::Terminal,
+};
 use crate::{
     Class, Evidence, Reach, StopReason,
     contract::{
@@ -10,7 +16,7 @@ use crate::{
         ask::{Asked, Supposed, When, ask, is_grpc, proves_unsent},
         duration::shown,
         place::{Level, Place},
-        resolve::{Operation, Provider},
+        resolve::Operation,
     },
     redact::Redacted,
 };
@@ -48,6 +54,8 @@ fn explained(command: &Explain, loaded: &Loaded) -> Result<String, String> {
     let asked = ask(loaded.routes(), &request, &supposed, when);
     Ok(Story {
         loaded,
+        index: Index::new(loaded),
+        request: &request,
         command,
         supposed: &supposed,
         asked: &asked,
@@ -61,6 +69,8 @@ fn explained(command: &Explain, loaded: &Loaded) -> Result<String, String> {
 /// The steps, in the engine's own order, up to the one that ends it.
 struct Story<'a> {
     loaded: &'a Loaded,
+    index: Index<'a>,
+    request: &'a Request<()>,
     command: &'a Explain,
     supposed: &'a Supposed,
     asked: &'a Asked,
@@ -69,16 +79,22 @@ struct Story<'a> {
     step: u32,
 }
 
-impl<'a> Story<'a> {
+impl Story<'_> {
     fn told(mut self) -> String {
-        let (provider, operation) = match self.found() {
-            Some(found) => found,
-            None => {
-                self.say("operation", "no provider has this host: the request is sent once", None);
-                return self.ended("not repeated: nothing names it (S1)");
+        let Some(found) = self.index.of(self.request) else {
+            match self.index.of_host(self.request) {
+                Some(provider) => {
+                    let name = &provider.name.value;
+                    let text = format!("no operation of `{name}` matches, and the others are sent once");
+                    let place = provider.others.as_ref().map_or(provider.name.place, |others| others.place);
+                    self.say("operation", &text, Some(place));
+                }
+                None => self.say("operation", "no provider has this host: the request is sent once", None),
             }
+            return self.ended("not repeated: nothing names it (S1)");
         };
-        self.operation(provider, operation);
+        let operation = found.operation;
+        self.operation(found);
         self.verdict(operation);
         if self.asked.is_success() {
             return self.ended("the answer goes to the caller");
@@ -114,15 +130,6 @@ impl<'a> Story<'a> {
         self.ended(&ending)
     }
 
-    fn found(&self) -> Option<(&'a Provider, &'a Operation)> {
-        let loaded: &'a Loaded = self.loaded;
-        let providers = &loaded.resolved.providers;
-        let provider = providers.iter().find(|provider| provider.name.value == self.asked.plan.provider())?;
-        let name = self.asked.plan.operation();
-        let operation = provider.operations.iter().find(|operation| operation.name.value == name)?;
-        Some((provider, operation))
-    }
-
     fn say(&mut self, what: &str, text: &str, place: Option<Place>) {
         self.step += 1;
         let place = place.map_or("built in".to_owned(), |place| {
@@ -137,13 +144,14 @@ impl<'a> Story<'a> {
         self.out
     }
 
-    fn operation(&mut self, provider: &Provider, operation: &Operation) {
-        let place = operation.matches.first().map_or(provider.name.place, |first| first.place);
+    fn operation(&mut self, found: Found<'_>) {
+        let Found { provider, operation, place } = found;
         let text = match operation.is_rest {
             true => format!("no operation of `{}` matches: the provider's own settings hold", provider.name.value),
             false => format!("`{}` of `{}`", operation.name.value, provider.name.value),
         };
-        self.say("operation", &text, Some(place));
+        let grpc = ", a call of gRPC: `RetryChannel` reads its codes, a plain `RetryLayer` does not";
+        self.say("operation", &format!("{text}{}", if self.is_grpc { grpc } else { "" }), Some(place));
     }
 
     /// Which rule or list decided: found by asking each of the engine's rules in its order.

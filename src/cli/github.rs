@@ -1,6 +1,6 @@
 //! Findings as annotations of a workflow on GitHub, and a table of them all.
 
-use super::{check::counted, sarif::relative};
+use super::{check::counted, sarif::relative, words};
 use crate::contract::{Finding, Severity};
 
 /// GitHub shows this many annotations of each level to a step, and drops the rest without a word.
@@ -67,9 +67,8 @@ fn table(findings: &[Finding]) -> String {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let place = format!("`{}:{}`", relative(finding.file()), finding.line());
-        let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
-        let (what, mend) = (cell(finding.message()), cell(finding.mend().unwrap_or_default()));
+        let place = words::cell(&format!("`{}:{}`", relative(finding.file()), finding.line()));
+        let (what, mend) = (words::cell(finding.message()), words::cell(finding.mend().unwrap_or_default()));
         out.push_str(&format!("| {level} | {} | {place} | {what} | {mend} |\n", finding.rule().unwrap_or_default()));
     }
     out

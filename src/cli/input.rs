@@ -27,9 +27,14 @@ pub(super) fn builder(input: &Input) -> Result<ContractBuilder, String> {
 /// The contract of one path. What stands in its way has been said.
 pub(super) fn loaded(whole: &Whole, terminal: &Terminal) -> Result<Loaded, End> {
     let builder = add(Contract::builder(), &whole.file).map_err(|message| unreadable(&message, terminal))?;
-    let builder = match &whole.env {
-        Some(env) => builder.env(env),
-        None => builder,
+    in_env(&builder, whole.env.as_deref(), terminal)
+}
+
+/// The same texts, as an environment has them. What stands in its way has been said.
+pub(super) fn in_env(builder: &ContractBuilder, env: Option<&str>, terminal: &Terminal) -> Result<Loaded, End> {
+    let builder = match env {
+        Some(env) => builder.clone().env(env),
+        None => builder.clone(),
     };
     builder.load_with(Groups::default()).map_err(|error| {
         terminal.err(&format!("{error}\n"));

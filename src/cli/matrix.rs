@@ -9,6 +9,7 @@ use super::{
     arguments::{Matrix, Shape},
     input,
     terminal::Terminal,
+    words,
 };
 use crate::{
     Class, FaultKind, GrpcCode, Policy, StopReason,
@@ -211,7 +212,7 @@ fn table(columns: &[Column], rows: &[Row], loaded: &Loaded) -> String {
     }
     out.push_str(&format!("\n| --- | --- |{}\n", " --- |".repeat(columns.len())));
     for row in rows {
-        out.push_str(&format!("| {} | {} |", row.operation, row.method));
+        out.push_str(&format!("| {} | {} |", words::cell(&row.operation), row.method));
         for (cell, conditional) in &row.cells {
             out.push_str(&format!(" {}{} |", cell.as_str(), if *conditional { "*" } else { "" }));
         }

@@ -29,7 +29,7 @@ use arguments::{Arguments, Command};
 
 use crate::contract::{ContractError, problem::Kind};
 
-/// How a command ends: 0, 1 where rules are broken, 2 where something cannot be read.
+/// How a command ends: 0, 1 where rules are broken, 2 where something cannot be read, or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Kept,
@@ -84,5 +84,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             End::Kept
         }
     };
-    ended.into()
+    match terminal.failed() {
+        Some(error) => {
+            terminal.err(&format!("redial: the output cannot be written: {error}\n"));
+            End::Unreadable.into()
+        }
+        None => ended.into(),
+    }
 }

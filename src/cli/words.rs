@@ -3,10 +3,16 @@
 use crate::contract::{
     duration::shown,
     names::{BudgetName, HoldName, JitterName},
+    place::At,
     resolve::{Operation, Provider},
     scalar::HeaderTest,
-    settings::{Answer, BodyTest, Failures, Settings, Wait, When},
+    settings::{Answer, BodyTest, Failures, Settings, Wait, WaitHeader, When},
 };
+
+/// A text within a table: one line, and no end of its column.
+pub(super) fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace(|c: char| c.is_control(), " ")
+}
 
 /// A list of failures: statuses, faults, codes of gRPC.
 pub(super) fn failures(list: &Failures) -> String {
@@ -61,7 +67,7 @@ fn waits(wait: &Wait) -> String {
 /// The waits between attempts.
 pub(super) fn backoff(settings: &Settings) -> String {
     let Some(backoff) = &settings.backoff else { return "none is stated".to_owned() };
-    let time = |time: &Option<crate::contract::place::At<crate::contract::scalar::Time>>| {
+    let time = |time: &Option<At<crate::contract::scalar::Time>>| {
         time.as_ref().map_or("?".to_owned(), |time| shown(time.value.0))
     };
     let multiplier = backoff.multiplier.as_ref().map_or(2.0, |multiplier| multiplier.value);
@@ -78,17 +84,9 @@ pub(super) fn backoff(settings: &Settings) -> String {
 /// The headers by which the server says when to come back.
 pub(super) fn server(settings: &Settings) -> String {
     let server = settings.server.as_ref();
-    let named = |list: &Option<crate::contract::place::At<Vec<_>>>| -> Vec<String> {
-        let list = list.iter().flat_map(|list| &list.value);
-        let header = |one: &crate::contract::place::At<crate::contract::settings::WaitHeader>| {
-            let unit = one.unit.as_ref().map_or(String::new(), |unit| format!(" ({})", unit.as_str()));
-            one.header.as_ref().map(|header| format!("`{}`{unit}", header.value.0))
-        };
-        list.filter_map(header).collect()
-    };
-    let mut all = server.map_or_else(Vec::new, |server| named(&server.wait));
+    let mut all = server.map_or_else(Vec::new, |server| headers(&server.wait));
     all.push("`retry-after`".to_owned());
-    all.extend(server.into_iter().flat_map(|server| named(&server.reset)));
+    all.extend(server.into_iter().flat_map(|server| headers(&server.reset)));
     let mut text = all.join(", ");
     if let Some(header) = server.and_then(|server| server.should_retry.as_ref()) {
         text.push_str(&format!("; whether at all: `{}`", header.value.0));
@@ -97,6 +95,27 @@ pub(super) fn server(settings: &Settings) -> String {
         text.push_str(&format!("; longer than {} ends the call", shown(longest.value.0)));
     }
     text
+}
+
+/// Each with its unit.
+fn headers(list: &Option<At<Vec<At<WaitHeader>>>>) -> Vec<String> {
+    let list = list.iter().flat_map(|list| &list.value);
+    let header = |one: &At<WaitHeader>| {
+        let unit = one.unit.as_ref().map_or(String::new(), |unit| format!(" ({})", unit.as_str()));
+        one.header.as_ref().map(|header| format!("`{}`{unit}", header.value.0))
+    };
+    list.filter_map(header).collect()
+}
+
+/// Every header of the server that is heeded beside `retry-after`, and for what.
+pub(super) fn heeded(settings: &Settings) -> Vec<String> {
+    let Some(server) = settings.server.as_ref() else { return Vec::new() };
+    let named = |what: &str, headers: Vec<String>| {
+        headers.into_iter().map(move |header| format!("{what} {header}")).collect::<Vec<_>>()
+    };
+    let should_retry = server.should_retry.iter().map(|header| format!("whether {}", header.value.0));
+    let waits = named("wait", headers(&server.wait)).into_iter().chain(named("reset", headers(&server.reset)));
+    waits.chain(should_retry).collect()
 }
 
 /// The budget, by name or by numbers.

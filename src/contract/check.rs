@@ -1,12 +1,14 @@
 //! The rules that a policy could be built against, but a contract has to keep; and what is allowed, but probably not
 //! meant.
 
+use std::collections::HashMap;
+
 use super::{
     duration::shown,
     locate::named,
     lower::Lowered,
     overlap,
-    place::{At, Level},
+    place::{At, Level, Place},
     problem::{Kind, Problem},
     resolve::{Operation, Provider, Resolved},
     settings::{BodyTest, Elsewhere, Failures},
@@ -99,11 +101,16 @@ type List<T> = Option<At<Vec<At<T>>>>;
 
 fn both<T>(business: &List<T>, transient: &List<T>, text: impl Fn(&T) -> String, problems: &mut Vec<Problem>) {
     let (Some(business), Some(transient)) = (business, transient) else { return };
+    let mut passes: HashMap<String, Place> = HashMap::new();
+    for other in &transient.value {
+        passes.entry(text(&other.value)).or_insert(other.place);
+    }
     for one in &business.value {
-        if let Some(other) = transient.value.iter().find(|other| text(&other.value) == text(&one.value)) {
-            let message = format!("{} is listed as business and as transient", text(&one.value));
+        let name = text(&one.value);
+        if let Some(other) = passes.get(&name) {
+            let message = format!("{name} is listed as business and as transient");
             let problem = Problem::owed("S5", one.place, message).label("final here");
-            problems.push(problem.other(other.place, "passes here").help("leave it out of one of the lists"));
+            problems.push(problem.other(*other, "passes here").help("leave it out of one of the lists"));
         }
     }
 }
@@ -211,28 +218,37 @@ fn undeclared(provider: &Provider, problems: &mut Vec<Problem>) {
 /// Takes away what is waived, until whenever. A waiver that is not whole is a problem; one for what cannot be built
 /// waives nothing.
 pub(super) fn waive(resolved: &Resolved, problems: &mut Vec<Problem>) {
-    for waiver in &resolved.waivers {
+    // What a waiver is for, and the number of the first that is for it.
+    let mut whole: HashMap<(&str, Option<&str>, Option<&str>), usize> = HashMap::new();
+    let mut used = vec![false; resolved.waivers.len()];
+    let mut found = Vec::new();
+    for (number, waiver) in resolved.waivers.iter().enumerate() {
         let (Some(rule), Some(_), Some(_)) = (&waiver.rule, &waiver.reason, &waiver.until) else {
             let problem = Problem::unreadable(waiver.place, "a waiver names its rule, its reason and its last day");
             let help = "write `rule = \"S6\"`, `reason = \"…\"` and `until = 2027-01-31`";
-            problems.push(problem.label("not whole").help(help));
+            found.push(problem.label("not whole").help(help));
+            used[number] = true;
             continue;
         };
-        let same =
-            |wanted: &Option<At<String>>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted.value == found);
-        let before = problems.len();
-        problems.retain(|problem| {
-            let waived = problem.kind == Kind::Owed
-                && problem.rule == Some(rule.value.as_str())
-                && same(&waiver.provider, &problem.about.provider)
-                && same(&waiver.operation, &problem.about.operation);
-            !waived
-        });
-        if problems.len() == before {
-            let problem = Problem::warning("S18", waiver.place, "the waiver waives nothing").label("not needed");
-            problems.push(problem.help("leave it out: its rule is kept, or is one that cannot be waived"));
-        }
+        let [provider, operation] =
+            [&waiver.provider, &waiver.operation].map(|name| name.as_ref().map(|name| name.as_str()));
+        whole.entry((rule.as_str(), provider, operation)).or_insert(number);
     }
+    problems.retain(|problem| {
+        let (Kind::Owed, Some(rule)) = (problem.kind, problem.rule) else { return true };
+        let (provider, operation) = (problem.about.provider.as_str(), problem.about.operation.as_str());
+        let wanted = [Some(provider), None]
+            .into_iter()
+            .flat_map(|provider| [Some(operation), None].into_iter().map(move |operation| (rule, provider, operation)));
+        let waivers: Vec<usize> = wanted.filter_map(|wanted| whole.get(&wanted).copied()).collect();
+        waivers.iter().for_each(|number| used[*number] = true);
+        waivers.is_empty()
+    });
+    for (waiver, _) in resolved.waivers.iter().zip(used).filter(|(_, used)| !used) {
+        let problem = Problem::warning("S18", waiver.place, "the waiver waives nothing").label("not needed");
+        found.push(problem.help("leave it out: its rule is kept, or is one that cannot be waived"));
+    }
+    problems.extend(found);
 }
 
 /// What depends on the day: reviews that grow old, waivers that end.

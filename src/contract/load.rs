@@ -48,7 +48,8 @@ enum Origin {
 }
 
 impl ContractBuilder {
-    /// A file, or a folder: of that, every `*.toml` in it, by name, and none of what lies deeper.
+    /// A file, or a folder: of that, every `*.toml` in it, by name, and none of what lies deeper. What is no regular file, a
+    /// pipe say, is read to its end, however long that takes to come.
     pub fn path(mut self, path: impl Into<PathBuf>) -> Self {
         self.origins.push(Origin::Path(path.into()));
         self
@@ -196,7 +197,9 @@ fn read(path: &Path) -> Result<String, String> {
     read.map_err(|error| format!("cannot be read: {error}"))?;
     let length = bytes.len() as u64;
     if length > LARGEST {
-        return Err(too_large(fs::metadata(path).map_or(length, |metadata| metadata.len())));
+        // What is no file, a device say, has no length to tell.
+        let told = fs::metadata(path).map_or(0, |metadata| metadata.len());
+        return Err(too_large(told.max(length)));
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

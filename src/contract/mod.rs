@@ -74,6 +74,13 @@
 //! | `never` | | why it is never repeated |
 //! | `fallback` | none: asked for | what instead, or `"none"` |
 //!
+//! # Bounds
+//!
+//! A file has at most 4 MiB, a folder a thousand files. A provider's settings hold for each of its operations, and each of
+//! its hosts has all of their routes: a contract in which that would grow beyond some hundred megabytes is refused, which
+//! one with ten thousand operations and usual settings is not. Texts and names have no control characters but the ends of
+//! lines and tabs: they go to terminals, logs and pages.
+//!
 //! # Rules
 //!
 //! | rule | |
@@ -123,8 +130,10 @@ pub(crate) mod scalar;
 #[cfg(feature = "cli")]
 mod schema;
 pub(crate) mod settings;
+mod shown;
 pub(crate) mod table;
 mod watch;
+mod weight;
 
 use std::{collections::HashMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 

@@ -114,6 +114,10 @@ macro_rules! at_level {
             fn over(self, below: Self) -> Self {
                 Keys::over(self, below)
             }
+
+            fn weight(&self) -> u64 {
+                Keys::weight(self)
+            }
         }
     )+};
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::mask;
+use crate::redact::plain;
 
 /// The files of a contract, in the order they were read.
 #[derive(Clone, Debug, Default)]
@@ -98,6 +99,7 @@ impl Sources {
     /// Adds a file, and says by which number its places name it.
     pub(crate) fn add(&mut self, name: String, text: &str) -> u16 {
         let shown = mask::masked(text).into();
+        let name = plain(&name).into_owned();
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
         (&name, text).hash(&mut self.hasher);
         self.files.push(Source { name, shown, lines });
@@ -124,13 +126,14 @@ impl Sources {
 
     /// Where a place begins.
     pub(crate) fn begin(&self, place: Place) -> LineColumn {
-        self.get(place.file).map_or(LineColumn { line: 1, column: 1 }, |source| source.line_column(place.start))
+        self.get(place.file)
+            .map_or(LineColumn { line: 1, column: 1 }, |source| source.line_column(place.start as usize))
     }
 
     /// Where a place ends.
     #[cfg(feature = "cli")]
     pub(crate) fn end(&self, place: Place) -> LineColumn {
-        self.get(place.file).map_or(LineColumn { line: 1, column: 1 }, |source| source.line_column(place.end))
+        self.get(place.file).map_or(LineColumn { line: 1, column: 1 }, |source| source.line_column(place.end as usize))
     }
 
     /// `file:line`, as an editor opens it.
@@ -141,13 +144,22 @@ impl Sources {
 }
 
 impl Source {
-    fn line_column(&self, offset: u32) -> LineColumn {
-        let offset = offset as usize;
-        let line = self.lines.partition_point(|start| *start <= offset);
-        let start = self.lines.get(line.saturating_sub(1)).copied().unwrap_or(0);
-        let before = self.shown.as_bytes().get(start..offset.min(self.shown.len())).unwrap_or_default();
-        // A character's first byte is none of `10xxxxxx`.
-        let column = before.iter().filter(|byte| **byte & 0xc0 != 0x80).count() + 1;
-        LineColumn { line, column }
+    /// The number of the line of this byte, from 0.
+    pub(super) fn line_of(&self, offset: usize) -> usize {
+        self.lines.partition_point(|start| *start <= offset).saturating_sub(1)
+    }
+
+    /// Where this line begins, counted from 0; past the last one, where the file ends.
+    pub(super) fn line_start(&self, line: usize) -> usize {
+        self.lines.get(line).copied().unwrap_or(self.shown.len())
+    }
+
+    pub(super) fn line_column(&self, offset: usize) -> LineColumn {
+        let line = self.line_of(offset);
+        let start = self.line_start(line);
+        let before = self.shown.get(start..self.within(offset)).unwrap_or_default();
+        // An editor's mark of UTF-8 is no character of the line.
+        let marked = usize::from(before.starts_with(mask::MARK));
+        LineColumn { line: line + 1, column: before.chars().count() - marked + 1 }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::{error::Error as StdError, fmt, sync::Arc};
 
-use miette::{Diagnostic, LabeledSpan, NamedSource, Severity as Shown, SourceCode};
+use miette::{Diagnostic, LabeledSpan, Severity as Shown, SourceCode};
 
-use super::place::{Place, Sources};
+use super::place::{Place, Source, Sources};
+use crate::redact::plain;
 
 /// How much a problem weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -129,17 +130,25 @@ impl Problem {
 pub struct Finding {
     problem: Problem,
     sources: Arc<Sources>,
-    /// miette asks for something that lives as long as the finding.
-    source: NamedSource<Arc<str>>,
 }
 
 impl Finding {
-    pub(crate) fn new(problem: Problem, sources: &Arc<Sources>) -> Self {
-        let (name, shown) = match sources.get(problem.place.file) {
-            Some(source) => (source.name.clone(), Arc::clone(&source.shown)),
-            None => (String::new(), Arc::from("")),
-        };
-        Finding { problem, sources: Arc::clone(sources), source: NamedSource::new(name, shown).with_language("TOML") }
+    /// Names and values that a file gives may hold what moves a cursor: here it is taken out of the words, once for all
+    /// that print them.
+    pub(crate) fn new(mut problem: Problem, sources: &Arc<Sources>) -> Self {
+        let About { provider, operation } = &mut problem.about;
+        let other = problem.other.iter_mut().map(|(_, label)| label);
+        let texts = [&mut problem.message, &mut problem.label, provider, operation];
+        for text in texts.into_iter().chain(&mut problem.help).chain(other) {
+            if text.contains(crate::redact::moves_cursor) {
+                *text = plain(text).into_owned();
+            }
+        }
+        Finding { problem, sources: Arc::clone(sources) }
+    }
+
+    fn source(&self) -> Option<&Source> {
+        self.sources.get(self.problem.place.file)
     }
 
     #[cfg(feature = "cli")]
@@ -218,13 +227,14 @@ impl Diagnostic for Finding {
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
+        self.source().map(|source| source as &dyn SourceCode)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let source = self.source()?;
         let span = |place: Place, label: &str, primary: bool| {
             let label = (!label.is_empty()).then(|| label.to_owned());
-            let range = place.start as usize..place.end as usize;
+            let range = source.underlined(place);
             if primary {
                 LabeledSpan::new_primary_with_span(label, range)
             } else {
@@ -233,7 +243,7 @@ impl Diagnostic for Finding {
         };
         let problem = &self.problem;
         // A place in another file cannot be underlined in this one: its line is in the help.
-        let other = problem.other.iter().filter(|(place, _)| place.file == problem.place.file);
+        let other = problem.other.iter().filter(|(place, _)| source.shows_both(*place, problem.place));
         let labels = other.map(move |(place, label)| span(*place, label, false));
         Some(Box::new(std::iter::once(span(problem.place, &problem.label, true)).chain(labels)))
     }

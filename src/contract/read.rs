@@ -10,8 +10,9 @@ use super::{
     place::{At, Level, Place},
     problem::Problem,
     scalar::Time,
+    weight,
 };
-use crate::redact::Redacted;
+use crate::redact::{Redacted, moves_cursor};
 
 /// What is known while a file is read.
 pub(super) struct Reader<'a> {
@@ -29,6 +30,11 @@ pub(super) trait Read: Sized {
     fn over(self, _below: Self) -> Self {
         self
     }
+
+    /// What it holds weighs, where that may stand elsewhere in the file than it begins: a table's keys.
+    fn weight(&self) -> u64 {
+        0
+    }
 }
 
 /// A table whose keys are known.
@@ -41,6 +47,9 @@ pub(super) trait Keys: Default {
 
     /// See [`Read::over`].
     fn over(self, below: Self) -> Self;
+
+    /// See [`Read::weight`].
+    fn weight(&self) -> u64;
 }
 
 impl Reader<'_> {
@@ -155,8 +164,18 @@ impl Read for String {
             );
             return None;
         }
+        readable(text, place, reader);
         Some(text.trim().to_owned())
     }
+}
+
+/// Texts and names go to terminals, logs and pages: what they could not show has no place in them. Texts may have lines.
+fn readable(text: &str, place: Place, reader: &mut Reader<'_>) {
+    let hidden = |c: char| moves_cursor(c) && !matches!(c, '\n' | '\t');
+    let Some(found) = text.replace("\r\n", "\n").chars().find(|c| hidden(*c)) else { return };
+    let message = format!("there is a character that nobody sees in it: U+{:04X}", u32::from(found));
+    let problem = Problem::unreadable(place, message).label("hidden here");
+    reader.problem(problem.help("leave it out: a terminal would obey it rather than show it"));
 }
 
 impl Read for bool {
@@ -242,6 +261,10 @@ impl<T: Read> Read for Vec<At<T>> {
         };
         Some(array.iter().filter_map(|value| reader.at(value)).collect())
     }
+
+    fn weight(&self) -> u64 {
+        self.iter().map(weight::entry).sum()
+    }
 }
 
 /// A list that may be written without its brackets where it has one entry.
@@ -260,6 +283,10 @@ impl<T: Read> Read for OneOrMore<T> {
             DeValue::Array(_) => Vec::read(value, place, reader).map(OneOrMore),
             _ => T::read(value, place, reader).map(|value| OneOrMore(vec![At { value, place }])),
         }
+    }
+
+    fn weight(&self) -> u64 {
+        self.0.weight()
     }
 }
 
@@ -284,8 +311,13 @@ impl<T: Read> Read for Named<T> {
             if name.value.is_empty() {
                 reader.problem(Problem::unreadable(name.place, "the name is empty").label("nothing is named here"));
             }
+            readable(&name.value, name.place, reader);
             Some((name, reader.at(value)?))
         });
         Some(Named(entries.collect()))
+    }
+
+    fn weight(&self) -> u64 {
+        self.0.iter().map(|(name, value)| name.value.len() as u64 + weight::entry(value)).sum()
     }
 }

@@ -14,6 +14,7 @@ use super::{
     read::{Keys, OneOrMore},
     scalar::Time,
     settings::{Answer, Settings},
+    weight::Multiplied,
 };
 use crate::redact::Redacted;
 
@@ -25,6 +26,8 @@ pub(crate) struct Resolved {
     pub(crate) waivers: Vec<At<Waiver>>,
     /// How long a request to a host that no provider has may take.
     pub(crate) unknown_hosts: Option<At<Time>>,
+    /// The names of all environments of its files, chosen or not.
+    pub(crate) envs: BTreeSet<String>,
 }
 
 /// A provider.
@@ -36,6 +39,9 @@ pub(crate) struct Provider {
     /// The provider's own, over its file's.
     pub(crate) settings: Settings,
     pub(crate) operations: Vec<Operation>,
+    /// What becomes of what they do not match, where that is said.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code))] // for the command
+    pub(crate) others: Option<At<Others>>,
 }
 
 /// An operation.
@@ -55,6 +61,7 @@ pub(crate) struct Operation {
 pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, problems: &mut Vec<Problem>) -> Resolved {
     let mut resolved = Resolved::default();
     let mut known_envs = BTreeSet::new();
+    let (mut weight, mut taken) = (0, HashMap::new());
     let whole = documents.first().map(|(whole, _)| *whole);
     for (_, document) in documents {
         let mut chosen = Env::default();
@@ -72,17 +79,29 @@ pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, prob
         resolved.unknown_hosts = resolved.unknown_hosts.or(unknown_hosts);
         let mut overrides = Overrides::of(chosen.provider.map(|named| named.value.0).unwrap_or_default(), problems);
         for (name, provider) in document.provider.map(|named| named.value.0).unwrap_or_default() {
-            if let Some(taken) = resolved.providers.iter().find(|taken| taken.name.value == name.value) {
+            if let Some(first) = taken.get(&name.value) {
                 let problem =
                     Problem::unreadable(name.place, format!("the provider `{}` is there twice", Redacted(&name)));
-                problems.push(problem.label("once more").other(taken.name.place, "first here"));
+                problems.push(problem.label("once more").other(*first, "first here"));
                 continue;
             }
+            taken.insert(name.value.clone(), name.place);
             let provider = match overrides.providers.remove(&name.value) {
                 Some((_, above)) => Keys::over(above, provider.value),
                 None => provider.value,
             };
             let operations = overrides.operations.remove(&name.value).unwrap_or_default();
+            let multiplied = Multiplied {
+                name: &name,
+                inherited: [&provider.settings, &settings],
+                operations: provider.operation.as_ref().map_or(&[], |operations| &operations.value),
+                hosts: provider.hosts.as_ref(),
+                url: provider.contract.as_ref().and_then(|source| source.url.as_ref()),
+            };
+            if let Err(problem) = multiplied.add_to(&mut weight) {
+                problems.push(problem.about(&name, ""));
+                continue;
+            }
             resolved.providers.push(resolve_provider(name, provider, operations, settings.clone(), problems));
         }
         overrides.unused(&resolved, problems);
@@ -98,6 +117,7 @@ pub(super) fn resolve(documents: Vec<(Place, Document)>, env: Option<&str>, prob
         };
         problems.push(problem.help(help));
     }
+    resolved.envs = known_envs;
     resolved
 }
 
@@ -205,12 +225,12 @@ fn resolve_provider(
         problems.push(problem.label("overrides nothing").about(&name, above));
     }
     let settings = Settings { answer: answers, ..settings };
-    if others.is_none_or(|others| others.value == Others::AsProvider) {
+    if others.as_ref().is_none_or(|others| others.value == Others::AsProvider) {
         let name = At { value: "any".to_owned(), place: name.place };
         operations.push(Operation { name, is_rest: true, matches: Vec::new(), settings: settings.clone() });
     }
     let hosts = hosts.as_deref().map(OneOrMore::iter).into_iter().flatten().cloned().collect();
-    Provider { name, hosts, source: contract, settings, operations }
+    Provider { name, hosts, source: contract, settings, operations, others }
 }
 
 type Answers = Option<At<Vec<At<Answer>>>>;

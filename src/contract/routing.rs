@@ -18,6 +18,9 @@ use crate::{
 /// How long a request to a host that no provider has may take, where the file does not say.
 const UNKNOWN_HOSTS: Duration = Duration::from_secs(60);
 
+/// The patterns of what no operation of a provider matches.
+pub(crate) const REST: [&str; 2] = ["/", "/{*rest}"];
+
 /// The routes of a contract, while they are gathered.
 #[derive(Default)]
 pub(super) struct Routing {
@@ -110,7 +113,7 @@ impl Routing {
         policy: Option<StandardPolicy>,
         problems: &mut Vec<Problem>,
     ) {
-        let rest = ["/", "/{*rest}"].map(|path| At { value: path.to_owned(), place: operation.name.place });
+        let rest = REST.map(|path| At { value: path.to_owned(), place: operation.name.place });
         let matches = if operation.is_rest { &rest[..] } else { &operation.matches };
         for text in matches {
             let matcher = match Matcher::parse(text) {

@@ -9,7 +9,7 @@ use super::{
     names::CodeName,
     place::{At, Place},
     problem::Problem,
-    read::{Read, Reader},
+    read::{Keys, Read, Reader},
     table::table,
 };
 use crate::{Transient, redact::Redacted};
@@ -91,6 +91,13 @@ impl Read for Attempts {
         }
         Some(Attempts::Table(table))
     }
+
+    fn weight(&self) -> u64 {
+        match self {
+            Attempts::Number(_) => 0,
+            Attempts::Table(table) => Keys::weight(table),
+        }
+    }
 }
 
 table! {
@@ -147,6 +154,13 @@ impl Read for Code {
             return None;
         }
         Some(Code::Table(table))
+    }
+
+    fn weight(&self) -> u64 {
+        match self {
+            Code::Name(_) => 0,
+            Code::Table(table) => Keys::weight(table),
+        }
     }
 }
 

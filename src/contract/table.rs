@@ -55,6 +55,12 @@ macro_rules! table {
                     $($flat: $crate::contract::read::Keys::over(self.$flat, below.$flat),)?
                 }
             }
+
+            fn weight(&self) -> u64 {
+                let own: u64 = [$($crate::contract::weight::of(&self.$field)),+].iter().sum();
+                $(let own = own + $crate::contract::read::Keys::weight(&self.$flat);)?
+                own
+            }
         }
     };
 }
@@ -80,6 +86,10 @@ macro_rules! inherits {
             fn over(self, below: Self) -> Self {
                 Keys::over(self, below)
             }
+
+            fn weight(&self) -> u64 {
+                Keys::weight(self)
+            }
         }
     )+};
 }
@@ -90,6 +100,10 @@ macro_rules! replaces {
         impl Read for $name {
             fn read(value: &toml::de::DeValue<'_>, place: Place, reader: &mut Reader<'_>) -> Option<Self> {
                 reader.table(value, place)
+            }
+
+            fn weight(&self) -> u64 {
+                Keys::weight(self)
             }
         }
     )+};

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use http::Method;
+use http::{HeaderName, HeaderValue, Method, header};
 
 /// Why a request that may have had an effect may nevertheless be sent again.
 ///
@@ -15,8 +15,9 @@ pub enum Evidence {
     Method,
     /// The request carries an idempotency key, by which the server recognises a repeat.
     Key,
-    /// The request carries a precondition that the policy names, in a header (such as `If-Match`) or in its query: a
-    /// repeat fails instead of taking effect twice.
+    /// The request carries a precondition that the policy names, in a header (such as `If-Match` with an `ETag`, or
+    /// `If-None-Match: *`) or in its query: a repeat fails instead of taking effect twice. `If-Match: *` and
+    /// `If-None-Match` with an `ETag` are none, since they hold for the repeat as well.
     Precondition,
     /// Somebody wrote down why repeating this operation is safe, or why duplicates are accepted.
     Stated(Arc<str>),
@@ -26,6 +27,18 @@ impl Evidence {
     /// Whether RFC 9110 (or the QUERY method's specification) calls this method idempotent.
     pub(crate) fn by_method(method: &Method) -> bool {
         method.is_idempotent() || method.as_str() == "QUERY"
+    }
+
+    /// Whether this header is a condition that no longer holds once the request has taken effect (RFC 9110, section 13.1).
+    /// `If-Match: *` holds while there is anything, and `If-None-Match` with a tag while there is anything else: a repeat
+    /// would take effect again.
+    pub(crate) fn by_condition(name: &HeaderName, value: Option<&HeaderValue>) -> bool {
+        let value = value.map(|value| value.as_bytes().trim_ascii()).unwrap_or_default();
+        match *name {
+            header::IF_MATCH => !value.is_empty() && value != b"*",
+            header::IF_NONE_MATCH => value == b"*",
+            _ => !value.is_empty(),
+        }
     }
 }
 

@@ -101,7 +101,8 @@ impl Operation {
             Evidence::Precondition => {
                 let query = head.uri().query().unwrap_or_default();
                 let in_query = || self.query_preconditions.iter().any(|name| query::is_filled(query, name));
-                self.preconditions.iter().any(filled) || in_query()
+                let kept = |name: &&HeaderName| Evidence::by_condition(name, head.headers().get(*name));
+                self.preconditions.iter().any(|name| kept(&name)) || in_query()
             }
             Evidence::Stated(_) => true,
         }
@@ -127,11 +128,13 @@ impl Operation {
         }
     }
 
-    /// Where answers are saved by key, a repeat of what was answered would be told the same (D31).
+    /// Where answers are saved by key, a repeat of what was answered would be told the same (D31): the failure stays one,
+    /// and is not repeated.
     fn replayed(&self, plan: &Plan, verdict: Verdict, outcome: &Outcome<'_>) -> Verdict {
         let saved = self.key_replays && plan.evidence == Some(Evidence::Key) && outcome.status().is_some();
         let passes = verdict.class() == Class::Transient && verdict.rejected_because().is_none();
-        if saved && passes { Verdict::permanent().with_hint(verdict.hint()) } else { verdict }
+        let hint = Hint { retry: Some(false), ..verdict.hint() };
+        if saved && passes { verdict.with_hint(hint) } else { verdict }
     }
 
     fn judge_answer(&self, outcome: &Outcome<'_>) -> Verdict {

@@ -15,7 +15,7 @@ use super::{Outcome, Plan, Policy, RequestHead, StandardPolicy, Verdict, operati
 use crate::{observe, redact::Redacted};
 
 use pattern::{Authority, Route};
-use table::Table;
+use table::{Table, Target};
 
 pub(crate) mod pattern;
 mod table;
@@ -74,7 +74,7 @@ impl Routes {
         self.0.unmatched.load(Ordering::Relaxed)
     }
 
-    fn find(&self, head: &RequestHead<'_>) -> Option<&StandardPolicy> {
+    fn find(&self, head: &RequestHead<'_>) -> Option<&Target> {
         let (method, path) = (head.method(), head.uri().path());
         self.0.hosts.first(request_host(head), |table| table.find(method, path))
     }
@@ -84,7 +84,13 @@ impl Routes {
 impl Routes {
     /// The policy of a request, without counting it.
     pub(crate) fn look_up(&self, head: &RequestHead<'_>) -> &StandardPolicy {
-        self.find(head).unwrap_or(&self.0.default)
+        self.find(head).map_or(&self.0.default, |target| &target.policy)
+    }
+
+    /// The route that a request takes, as it was written; `None`: it takes none.
+    #[cfg(feature = "cli")]
+    pub(crate) fn route_of(&self, head: &RequestHead<'_>) -> Option<&str> {
+        self.find(head).map(|target| target.route.as_str())
     }
 }
 
@@ -129,7 +135,7 @@ impl Hosts {
 }
 
 /// Where a request goes: its target's host, or that of its `Host` header.
-fn request_host<'a>(head: &RequestHead<'a>) -> Option<(&'a str, Option<u16>)> {
+pub(crate) fn request_host<'a>(head: &RequestHead<'a>) -> Option<(&'a str, Option<u16>)> {
     let uri = head.uri();
     if let Some(host) = uri.host() {
         let default = match uri.scheme_str() {
@@ -146,7 +152,7 @@ fn request_host<'a>(head: &RequestHead<'a>) -> Option<(&'a str, Option<u16>)> {
 impl Policy for Routes {
     fn plan(&self, head: &RequestHead<'_>) -> Plan {
         match self.find(head) {
-            Some(policy) => policy.plan(head),
+            Some(target) => target.policy.plan(head),
             None => {
                 self.0.unmatched.fetch_add(1, Ordering::Relaxed);
                 let plan = self.0.default.plan(head);

@@ -17,7 +17,7 @@ pub enum StopReason {
     Budget,
     /// The total timeout or an outer [`Deadline`](crate::Deadline) has passed, or the next wait would cross it.
     Deadline,
-    /// The server said not to repeat.
+    /// The server said not to repeat, or a repeat would be told the same by its contract (saved answers, D31).
     ServerSaidNo,
     /// The server asked for a longer wait than the deadline or the policy allows (S17).
     WaitTooLong,

@@ -51,9 +51,13 @@ impl Head {
             upgrade |= name == header::UPGRADE;
             // Lengths fit: `http` allows names below 2^16 bytes, and a value of 2^31 bytes is not a header.
             let value_length = (value.len() as u32) << 1 | u32::from(value.is_sensitive());
-            rest = put(rest, &(name.as_str().len() as u16).to_le_bytes());
-            rest = put(rest, &value_length.to_le_bytes());
-            rest = put(rest, name.as_str().as_bytes());
+            let name = name.as_str();
+            let [n0, n1] = (name.len() as u16).to_le_bytes();
+            let [v0, v1, v2, v3] = value_length.to_le_bytes();
+            // An array of its own length: one store, where `put` is a call for each.
+            let Some((lengths, after)) = rest.split_first_chunk_mut::<LENGTHS>() else { break };
+            *lengths = [n0, n1, v0, v1, v2, v3].map(AtomicU8::new);
+            rest = put(after, name.as_bytes());
             rest = put(rest, value.as_bytes());
         }
         Head {

@@ -124,7 +124,7 @@ impl<'de> Deserialize<'de> for Span {
 impl Document {
     fn scenario(self) -> Result<Scenario, ScenarioError> {
         let kind = self.trouble.kind()?;
-        let mut scenario = Scenario::new(self.name, kind);
+        let mut scenario = Scenario::new(crate::redact::plain(&self.name), kind);
         scenario.seed = self.seed.unwrap_or(scenario.seed);
         scenario.clients = self.clients.unwrap_or(scenario.clients);
         scenario.rate = self.rate.unwrap_or(scenario.rate);

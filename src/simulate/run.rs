@@ -13,11 +13,15 @@ use super::{
     strategy::Strategy,
 };
 
+/// The most calls that may be under way at once: a few hundred bytes each.
+const MOST_AT_ONCE: usize = 2_000_000;
+
 /// Runs this scenario with clients of this strategy.
 ///
 /// # Errors
 ///
-/// [`ScenarioError`] where a value of the scenario is out of its bounds.
+/// [`ScenarioError`] where a value of the scenario is out of its bounds, or more than two million calls are under way at
+/// once.
 pub fn run(scenario: &Scenario, strategy: &Strategy) -> Result<Figures, ScenarioError> {
     run_watched(scenario, strategy, |_| {})
 }
@@ -48,7 +52,7 @@ pub fn run_watched(
     }
     let mut passed = 0;
     while let Some((now, event)) = run.events.next() {
-        run.happen(now, event);
+        run.happen(now, event)?;
         passed += 1;
         if passed % 65_536 == 0 {
             done((now as f64 / run.end as f64).min(1.0));
@@ -71,18 +75,19 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn happen(&mut self, now: Time, event: Event) {
+    fn happen(&mut self, now: Time, event: Event) -> Result<(), ScenarioError> {
         match event {
             Event::Call { client } => {
                 self.call_later(client, now);
                 self.recorder.call(now);
                 let (call, next) = self.clients.begin(client, now);
-                let id = self.place(call);
+                let id = self.place(call)?;
                 self.follow(id, next, now);
             }
             Event::Ended { call } => self.step(call, now, Clients::ended),
             Event::Resume { call } => self.step(call, now, Clients::resume),
         }
+        Ok(())
     }
 
     fn call_later(&mut self, client: u32, now: Time) {
@@ -120,18 +125,19 @@ impl Run<'_> {
         }
     }
 
-    fn place(&mut self, call: Call) -> u32 {
-        match self.free.pop() {
-            Some(id) => {
-                if let Some(place) = self.calls.get_mut(id as usize) {
-                    *place = Some(call);
-                }
-                id
+    fn place(&mut self, call: Call) -> Result<u32, ScenarioError> {
+        if let Some(id) = self.free.pop() {
+            if let Some(place) = self.calls.get_mut(id as usize) {
+                *place = Some(call);
             }
-            None => {
-                self.calls.push(Some(call));
-                self.calls.len() as u32 - 1
-            }
+            return Ok(id);
         }
+        if self.calls.len() >= MOST_AT_ONCE {
+            let problem =
+                "more than two million calls are under way at once: lower `clients` or `rate`, or the timeouts";
+            return Err(ScenarioError::of(vec![problem.to_owned()]));
+        }
+        self.calls.push(Some(call));
+        Ok(self.calls.len() as u32 - 1)
     }
 }

@@ -151,7 +151,7 @@ async fn saved_answers_are_not_asked_for_again() {
     };
     let failed = || vec![Reply::status(500), Reply::ok("")];
     assert_eq!(send(policy(false), Method::POST, failed()).await, (2, None));
-    assert_eq!(send(policy(true), Method::POST, vec![Reply::status(500)]).await, (1, None));
+    assert_eq!(send(policy(true), Method::POST, vec![Reply::status(500)]).await, (1, Some(StopReason::ServerSaidNo)));
     // What was not answered is asked again, and so is what was documented as not processed.
     assert_eq!(send(policy(true), Method::POST, vec![Reply::close(), Reply::ok("")]).await, (2, None));
     assert_eq!(send(policy(true), Method::POST, vec![Reply::status(429), Reply::ok("")]).await, (2, None));

@@ -16,7 +16,7 @@ use tower::{Layer, ServiceExt};
 
 /// A fresh one for each call: budget, hold and dice begin anew.
 fn policy(attempts: u32) -> StandardPolicy {
-    let timeouts = Timeouts { attempt: Duration::from_millis(500), total: Duration::from_secs(20) };
+    let timeouts = Timeouts { attempt: Duration::from_secs(2), total: Duration::from_secs(40) };
     let waits = Backoff::exponential(Duration::from_millis(20)).max(Duration::from_millis(60));
     StandardPolicy::builder("orders", timeouts, Transient::usual())
         .attempts(attempts)

@@ -75,7 +75,8 @@ async fn sqlite(batch: usize, finished: usize) -> f64 {
     SqliteStorage::setup(&pool).await.unwrap();
     let mut rates = Vec::new();
     for round in 0..ROUNDS {
-        let config = apalis_sqlite::Config::default().queue("bench").batch_size(batch).lock_tasks(false);
+        let config =
+            apalis_sqlite::Config::default().queue(format!("bench{round}")).batch_size(batch).lock_tasks(false);
         let mut storage = SqliteStorage::new(&pool).with_config(config);
         storage.push_all(&mut tasks()).await.unwrap();
         if round == 0 && finished > 0 {
@@ -99,7 +100,6 @@ async fn sqlite(batch: usize, finished: usize) -> f64 {
             }
         };
         rates.push(rate(&done, run).await);
-        sqlx::raw_sql("DELETE FROM Jobs WHERE status <> 'Done'").execute(&pool).await.unwrap();
     }
     pool.close().await;
     remove();
@@ -115,7 +115,8 @@ async fn postgres(url: &str, batch: usize, finished: usize) -> f64 {
     PostgresStorage::setup(&pool).await.unwrap();
     let mut rates = Vec::new();
     for round in 0..ROUNDS {
-        let config = apalis_postgres::Config::default().queue("bench").batch_size(batch).lock_tasks(false);
+        let config =
+            apalis_postgres::Config::default().queue(format!("bench{round}")).batch_size(batch).lock_tasks(false);
         let mut storage = PostgresStorage::new(&pool).with_config(config);
         storage.push_all(&mut tasks()).await.unwrap();
         if round == 0 && finished > 0 {
@@ -139,7 +140,6 @@ async fn postgres(url: &str, batch: usize, finished: usize) -> f64 {
             }
         };
         rates.push(rate(&done, run).await);
-        sqlx::raw_sql("DELETE FROM apalis.jobs WHERE status <> 'Done'").execute(&pool).await.unwrap();
     }
     sqlx::raw_sql("DROP SCHEMA IF EXISTS apalis CASCADE; DROP TABLE IF EXISTS _sqlx_migrations")
         .execute(&pool)

@@ -59,8 +59,10 @@ CREATE UNIQUE INDEX redial_jobs_successor ON redial_jobs (parent_id) WHERE paren
 CREATE INDEX redial_jobs_ready ON redial_jobs (job_type, run_at, id) WHERE state = 'PENDING';
 -- Ghosts.
 CREATE INDEX redial_jobs_lease ON redial_jobs (lease_until) WHERE state = 'PROCESSING';
--- Failures to repair.
-CREATE INDEX redial_jobs_due ON redial_jobs (retry_at) WHERE state = 'FAILED' AND retry_at IS NOT NULL;
+-- Failures to repair, of each provider the longest due first.
+CREATE INDEX redial_jobs_due ON redial_jobs (provider, retry_at, id) WHERE state = 'FAILED' AND retry_at IS NOT NULL;
+-- What a person must look at.
+CREATE INDEX redial_jobs_dead ON redial_jobs (job_type) WHERE state = 'DEAD';
 -- The history of a target, and that of a chain.
 CREATE INDEX redial_jobs_target ON redial_jobs (job_type, target, id);
 CREATE INDEX redial_jobs_chain ON redial_jobs (root_id) WHERE root_id IS NOT NULL;

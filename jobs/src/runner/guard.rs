@@ -91,7 +91,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 }
 
 /// A task that ends with what waits for it.
-struct AbortOnDrop<T>(JoinHandle<T>);
+pub(super) struct AbortOnDrop<T>(pub(super) JoinHandle<T>);
 
 impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {

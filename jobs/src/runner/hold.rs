@@ -22,52 +22,65 @@ use crate::{JobId, Lease};
 /// as early as that.
 pub(super) struct Hold {
     pub(super) lease: Lease,
-    until: watch::Sender<Instant>,
-    /// Whether somebody else has it, or may have by now.
-    lost: watch::Sender<bool>,
+    standing: watch::Sender<Standing>,
     renewed: AtomicBool,
     closing: AtomicBool,
+}
+
+#[derive(Clone, Copy)]
+struct Standing {
+    until: Instant,
+    /// Somebody else has it, or may have by now.
+    lost: bool,
+}
+
+impl Standing {
+    fn is_near_its_end(self, margin: Duration) -> bool {
+        before(self.until, margin) <= Instant::now()
+    }
 }
 
 impl Hold {
     /// Ends when the lease is lost, or so near its end that it can no more be relied upon: `margin` before.
     pub(super) async fn lost(&self, margin: Duration) {
-        let (mut until, mut lost) = (self.until.subscribe(), self.lost.subscribe());
+        let mut watched = self.standing.subscribe();
         loop {
-            if *lost.borrow_and_update() {
+            let Standing { until, lost } = *watched.borrow_and_update();
+            if lost {
                 return;
             }
-            let near = before(*until.borrow_and_update(), margin);
             tokio::select! {
-                () = sleep_until(near) => {
-                    self.lost.send_replace(true);
-                    return;
+                () = sleep_until(before(until, margin)) => {
+                    // Unless it was renewed just now.
+                    self.standing.send_if_modified(|standing| {
+                        standing.lost |= standing.is_near_its_end(margin);
+                        standing.lost
+                    });
                 }
-                // Both senders live as long as `self`.
-                _ = until.changed() => {}
-                _ = lost.changed() => {}
+                // The sender lives as long as `self`.
+                _ = watched.changed() => {}
             }
         }
     }
 
     /// Whether it was found lost.
     pub(super) fn is_lost(&self) -> bool {
-        *self.lost.borrow()
+        self.standing.borrow().lost
     }
 
     /// Whether it ends so soon, unless it is renewed.
     pub(super) fn ends_within(&self, margin: Duration) -> bool {
-        before(*self.until.borrow(), margin) <= Instant::now()
+        self.standing.borrow().is_near_its_end(margin)
     }
 
     /// Ends with the lease itself, however often it is renewed until then.
     pub(super) async fn ended(&self) {
-        let mut until = self.until.subscribe();
+        let mut watched = self.standing.subscribe();
         loop {
-            let end = *until.borrow_and_update();
+            let until = watched.borrow_and_update().until;
             tokio::select! {
-                () = sleep_until(end) => return,
-                _ = until.changed() => {}
+                () = sleep_until(until) => return,
+                _ = watched.changed() => {}
             }
         }
     }
@@ -84,7 +97,7 @@ impl Hold {
     }
 
     fn refused(&self) {
-        self.lost.send_replace(true);
+        self.standing.send_modify(|standing| standing.lost = true);
     }
 }
 
@@ -101,8 +114,7 @@ impl Holds {
     pub(super) fn take(&self, lease: Lease, sent: Instant, time: Duration) -> Arc<Hold> {
         let hold = Arc::new(Hold {
             lease,
-            until: watch::Sender::new(sent + time),
-            lost: watch::Sender::new(false),
+            standing: watch::Sender::new(Standing { until: sent + time, lost: false }),
             renewed: AtomicBool::new(true),
             closing: AtomicBool::new(false),
         });
@@ -135,7 +147,7 @@ impl Holds {
                 continue;
             };
             if granted.get(&lease.id) == Some(&lease.token) {
-                hold.until.send_replace(sent + time);
+                hold.standing.send_modify(|standing| standing.until = sent + time);
             } else if !hold.closing.load(Ordering::Relaxed) {
                 hold.refused();
                 lost.push(*lease);

@@ -43,14 +43,14 @@ async fn pass<S: JobStore>(desk: &Desk<S>, refuses_unknown: bool) -> Result<(), 
         refuse_unknown(desk).await?;
     }
     if cfg!(feature = "metrics") {
-        observe::stats(&desk.store.stats().await?);
+        observe::stats(&desk.store.backlog().await?);
     }
     Ok(())
 }
 
 /// Jobs of a type that nobody handles are DEAD.
 async fn refuse_unknown<S: JobStore>(desk: &Desk<S>) -> Result<(), Error> {
-    let stats = desk.store.stats().await?;
+    let stats = desk.store.backlog().await?;
     let unknown =
         stats.types.iter().filter(|(name, of_type)| of_type.pending > 0 && !desk.handlers.contains_key(*name));
     let kinds: Vec<Kind> = unknown.map(|(name, _)| Kind::named(name)).take(64).collect();

@@ -6,6 +6,7 @@ use std::{
     collections::VecDeque,
     convert::Infallible,
     future::Future,
+    panic::resume_unwind,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -18,6 +19,7 @@ use apalis_core::{
 };
 use tokio::{
     sync::Semaphore,
+    task::JoinError,
     time::{Instant, sleep},
 };
 use tower::layer::util::Identity;
@@ -25,6 +27,8 @@ use tower::layer::util::Identity;
 use super::{
     backoff::{Backoff, persist},
     desk::{Desk, Run},
+    guard::AbortOnDrop,
+    limits::Limits,
 };
 use crate::{Claim, JobStore, Kind, Lease};
 
@@ -35,7 +39,8 @@ pub(super) struct Source<S> {
     kinds: Arc<[Kind]>,
     slots: Arc<Semaphore>,
     claimed: VecDeque<Run>,
-    claiming: Option<Boxed<VecDeque<Run>>>,
+    /// The next batch, in a task of its own: it is on its way while the last one runs.
+    claiming: Option<AbortOnDrop<VecDeque<Run>>>,
     releasing: Option<Boxed<()>>,
 }
 
@@ -45,12 +50,15 @@ impl<S: JobStore> Source<S> {
         Self { desk, kinds, slots, claimed: VecDeque::new(), claiming: None, releasing: None }
     }
 
-    /// How many jobs are asked for: as many as may run, or the batch.
-    fn room(&self) -> u32 {
-        let limits = &self.desk.limits;
-        // The worker holds a slot already for the task that it asks for.
-        let free = u32::try_from(self.slots.available_permits() + 1).unwrap_or(u32::MAX);
-        limits.batch.unwrap_or(free).max(1)
+    /// Whether to ask now. Without a batch, not before there is a slot for what comes.
+    fn is_low(&self) -> bool {
+        let enough = self.desk.limits.batch.map_or(0, |batch| batch as usize / 2);
+        self.claimed.len() <= enough
+    }
+
+    fn claim(&mut self, worker: &WorkerContext) {
+        let claim = claim(self.desk.clone(), self.kinds.clone(), self.slots.clone(), worker.name().to_owned());
+        self.claiming = Some(AbortOnDrop(tokio::spawn(claim)));
     }
 }
 
@@ -67,28 +75,27 @@ impl<S: JobStore> Backend for Source<S> {
         cx: &mut Context<'_>,
         worker: &WorkerContext,
     ) -> Poll<Option<Result<Self::Task, Infallible>>> {
-        loop {
-            if let Some(run) = self.claimed.pop_front() {
-                return Poll::Ready(Some(Ok(TaskBuilder::new(run).build())));
-            }
-            let room = self.room();
-            let claiming = self.claiming.get_or_insert_with(|| {
-                Box::pin(claim(self.desk.clone(), self.kinds.clone(), worker.name().to_owned(), room))
-            });
-            self.claimed = ready!(claiming.as_mut().poll(cx));
+        if self.claiming.is_none() && self.is_low() {
+            self.claim(worker);
+        }
+        if let Some(claiming) = &mut self.claiming
+            && let Poll::Ready(claimed) = Pin::new(&mut claiming.0).poll(cx)
+        {
             self.claiming = None;
-            if self.claimed.is_empty() {
-                // It stops; what closes it follows.
-                return Poll::Pending;
-            }
+            // None, where the runner stops: what closes it follows.
+            self.claimed.extend(arrived(claimed));
+        }
+        match self.claimed.pop_front() {
+            Some(run) => Poll::Ready(Some(Ok(TaskBuilder::new(run).build()))),
+            None => Poll::Pending,
         }
     }
 
     /// Gives back what was claimed and not begun.
     fn poll_close(&mut self, cx: &mut Context<'_>, _: &WorkerContext) -> Poll<Result<(), Infallible>> {
         if let Some(claiming) = &mut self.claiming {
-            let late = ready!(claiming.as_mut().poll(cx));
-            self.claimed.extend(late);
+            let late = ready!(Pin::new(&mut claiming.0).poll(cx));
+            self.claimed.extend(arrived(late));
             self.claiming = None;
         }
         let claimed = std::mem::take(&mut self.claimed);
@@ -119,13 +126,35 @@ impl<S> BackendConfig for Source<S> {
     }
 }
 
+/// What a task claimed.
+fn arrived(claimed: Result<VecDeque<Run>, JoinError>) -> VecDeque<Run> {
+    claimed.unwrap_or_else(|error| match error.try_into_panic() {
+        // The store's own: whoever runs the runner is to know.
+        Ok(panic) => resume_unwind(panic),
+        // The runtime is shutting down.
+        Err(_) => VecDeque::new(),
+    })
+}
+
+/// How many jobs are asked for: as many as may run, or the batch.
+fn room(limits: &Limits, slots: &Semaphore) -> u32 {
+    // The worker holds a slot already for the task that it asks for.
+    let free = u32::try_from(slots.available_permits() + 1).unwrap_or(u32::MAX);
+    limits.batch.unwrap_or(free).max(1)
+}
+
 /// Asks until there are jobs, or the runner stops: then there may be none.
-async fn claim<S: JobStore>(desk: Arc<Desk<S>>, kinds: Arc<[Kind]>, worker: String, max: u32) -> VecDeque<Run> {
+async fn claim<S: JobStore>(
+    desk: Arc<Desk<S>>,
+    kinds: Arc<[Kind]>,
+    slots: Arc<Semaphore>,
+    worker: String,
+) -> VecDeque<Run> {
     let limits = &desk.limits;
-    let claim = Claim { kinds: &kinds, worker: &worker, lease: limits.lease, max };
     let mut backoff = Backoff::of("claim");
     let mut wakes = desk.store.wakes();
     while !desk.stopping.is_raised() {
+        let claim = Claim { kinds: &kinds, worker: &worker, lease: limits.lease, max: room(limits, &slots) };
         let sent = Instant::now();
         match desk.store.claim(&claim).await {
             Ok(jobs) => {

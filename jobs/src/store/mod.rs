@@ -164,12 +164,20 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     /// The database fails.
     fn chain(&self, id: JobId) -> impl Future<Output = Result<Vec<JobRow>, Error>> + Send;
 
-    /// How things stand.
+    /// How things stand. Every job is counted: on a large table this takes a while.
     ///
     /// # Errors
     ///
     /// The database fails.
     fn stats(&self) -> impl Future<Output = Result<Stats, Error>> + Send;
+
+    /// The same without COMPLETED and FAILED jobs, which are left at none: what is still to be done, and what a person must
+    /// look at. Cheap enough to be asked each minute, however long the history.
+    ///
+    /// # Errors
+    ///
+    /// The database fails.
+    fn backlog(&self) -> impl Future<Output = Result<Stats, Error>> + Send;
 
     /// Deletes ended jobs that are old enough and count no more, one batch; returns how many. While that is the batch's
     /// size there may be more.

@@ -183,6 +183,10 @@ impl JobStore for Flaky {
         self.inner.stats().await
     }
 
+    async fn backlog(&self) -> Result<Stats, Error> {
+        self.inner.backlog().await
+    }
+
     async fn prune(&self, retention: &Retention) -> Result<u64, Error> {
         self.inner.prune(retention).await
     }

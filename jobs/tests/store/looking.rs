@@ -51,6 +51,14 @@ pub async fn stats_count(place: &Place) {
     assert_eq!((stats.count(State::Completed), stats.count(State::Failed), stats.count(State::Dead)), (1, 1, 0));
     assert_eq!((stats.ghosts, stats.due), (1, 1));
     assert!(stats.oldest_pending.unwrap() >= HOUR);
+
+    let backlog = place.later(HOUR).backlog().await.unwrap();
+    let history = |stats: &redial_jobs::Stats| stats.count(State::Completed) + stats.count(State::Failed);
+    assert_eq!((history(&stats), history(&backlog)), (2, 0));
+    for state in [State::Pending, State::Processing, State::Dead] {
+        assert_eq!(backlog.count(state), stats.count(state), "{state}");
+    }
+    assert_eq!((backlog.ghosts, backlog.due), (stats.ghosts, stats.due));
 }
 
 pub async fn what_still_counts_is_kept(place: &Place) {

@@ -99,7 +99,7 @@ pub(super) struct Check {
     /// The day by which reviews and waivers are judged. Default: today, in UTC.
     #[arg(long, value_name = "DATE")]
     pub(super) as_of: Option<jiff::civil::Date>,
-    /// How old a review may be.
+    /// How old a review may be, in whole days.
     #[arg(long, value_name = "DURATION", default_value = "365d", value_parser = days)]
     pub(super) max_age: i32,
     /// Findings that are known already and not reported; see --write-baseline.
@@ -200,8 +200,13 @@ fn time(text: &str) -> Result<std::time::Duration, String> {
 }
 
 fn days(text: &str) -> Result<i32, String> {
-    let days = time(text)?.as_secs() / (24 * 60 * 60);
-    i32::try_from(days).map_err(|_| "too long".to_owned())
+    const DAY: u64 = 24 * 60 * 60;
+    let time = time(text)?;
+    // Half a day would be none at all.
+    if time.subsec_nanos() > 0 || time.as_secs() % DAY > 0 {
+        return Err("reviews have a day, and no time of it: write whole days, such as 365d".to_owned());
+    }
+    i32::try_from(time.as_secs() / DAY).map_err(|_| "too long".to_owned())
 }
 
 fn status(text: &str) -> Result<http::StatusCode, String> {

@@ -32,7 +32,7 @@ pub(in crate::cli) struct Diff {
     pub(in crate::cli) old: String,
     /// The contract as it is.
     pub(in crate::cli) new: String,
-    /// Which [env.NAME] overrides hold, in both.
+    /// Which [env.NAME] overrides hold, in both. Default: compares without, and in each that either contract has.
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) env: Option<String>,
     #[arg(long, default_value = "human")]

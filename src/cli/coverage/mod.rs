@@ -9,12 +9,11 @@ use super::{
     End,
     arguments::{Coverage, Shape},
     check::counted,
-    index::Index,
+    index::{Found, Index},
     input, sample,
     terminal::Terminal,
 };
 use crate::{
-    Policy, RequestHead,
     contract::{
         Loaded,
         resolve::{Operation, Provider},
@@ -77,8 +76,8 @@ fn compared<'a>(command: &Coverage, loaded: &'a Loaded) -> Result<Compared<'a>, 
     if listed.is_empty() {
         return Err(of_file("it lists no operation".to_owned()));
     }
-    let providers = providers(command, loaded, &listed)?;
     let index = Index::new(loaded);
+    let providers = providers(command, loaded, &index, &listed)?;
     let mut used: HashSet<(String, String)> = HashSet::new();
     let mut paths = Paths::default();
     let listed: Vec<_> = listed
@@ -88,7 +87,7 @@ fn compared<'a>(command: &Coverage, loaded: &'a Loaded) -> Result<Compared<'a>, 
                 .servers
                 .iter()
                 .for_each(|server| paths.insert(&listed.method, &format!("{}{}", server.base, listed.path)));
-            let has = has(&listed, loaded, &index, &providers);
+            let has = has(&listed, &index, &providers);
             if let Has::Operation(provider, operation) = &has {
                 used.insert((provider.clone(), operation.clone()));
             }
@@ -108,7 +107,12 @@ fn compared<'a>(command: &Coverage, loaded: &'a Loaded) -> Result<Compared<'a>, 
 }
 
 /// Those that the document is of: as asked for, or by its servers, or the only one.
-fn providers<'a>(command: &Coverage, loaded: &'a Loaded, listed: &[Listed]) -> Result<Vec<&'a Provider>, String> {
+fn providers<'a>(
+    command: &Coverage,
+    loaded: &'a Loaded,
+    index: &Index<'a>,
+    listed: &[Listed],
+) -> Result<Vec<&'a Provider>, String> {
     let all = &loaded.resolved.providers;
     let names = || all.iter().map(|provider| provider.name.value.as_str()).collect::<Vec<_>>().join(", ");
     if let Some(name) = &command.provider {
@@ -126,10 +130,10 @@ fn providers<'a>(command: &Coverage, loaded: &'a Loaded, listed: &[Listed]) -> R
         .into_iter()
         .filter_map(|server| {
             let request = sample::request(server.authority.as_ref()?, &http::Method::GET, sample::REST)?;
-            Some(provider_of(loaded, &request))
+            Some(index.of_host(&request)?.name.value.clone())
         })
         .collect();
-    let by_host: Vec<_> = all.iter().filter(|provider| is_of(provider, &hosts, listed, loaded)).collect();
+    let by_host: Vec<_> = all.iter().filter(|provider| hosts.contains(&provider.name.value)).collect();
     match (by_host.is_empty(), all.as_slice()) {
         (false, _) => Ok(by_host),
         (true, [only]) => Ok(vec![only]),
@@ -137,44 +141,23 @@ fn providers<'a>(command: &Coverage, loaded: &'a Loaded, listed: &[Listed]) -> R
     }
 }
 
-/// Whether any server of the document is one of the provider's hosts.
-fn is_of(provider: &Provider, hosts: &HashSet<String>, listed: &[Listed], loaded: &Loaded) -> bool {
-    // A provider that has nothing for the rest is only seen by its operations.
-    let by_operation = || {
-        listed.iter().any(|listed| {
-            let named = listed.servers.iter().filter_map(|server| Some((server.authority.as_ref()?, &server.base)));
-            named.into_iter().any(|(host, base)| {
-                let request = request(host, base, listed);
-                request.is_some_and(|request| provider_of(loaded, &request) == provider.name.value)
-            })
-        })
-    };
-    hosts.contains(&provider.name.value) || by_operation()
-}
-
-fn provider_of(loaded: &Loaded, request: &http::Request<()>) -> String {
-    loaded.routes().plan(&RequestHead::of(request)).provider().to_owned()
-}
-
 fn request(host: &str, base: &str, listed: &Listed) -> Option<http::Request<()>> {
     sample::request(host, &listed.method, &format!("{base}{}", openapi::filled(&listed.path, sample::ANY)))
 }
 
 /// The best of what its servers give it: on their own hosts, else on the provider's.
-fn has(listed: &Listed, loaded: &Loaded, index: &Index<'_>, providers: &[&Provider]) -> Has {
+fn has(listed: &Listed, index: &Index<'_>, providers: &[&Provider]) -> Has {
     let mut best = Has::Nothing;
     for server in &listed.servers {
         let named = server.authority.as_deref().into_iter();
         let hosts = named.chain(providers.iter().filter_map(|provider| Some(provider.hosts.first()?.value.as_str())));
         for host in hosts {
             let Some(request) = request(host, &server.base, listed) else { continue };
-            let plan = loaded.routes().plan(&RequestHead::of(&request));
-            let found = index.of(&plan);
-            let found =
-                found.filter(|(found, _)| providers.iter().any(|provider| provider.name.value == found.name.value));
-            let has = match found {
-                Some((provider, operation)) if operation.is_rest => Has::Rest(provider.name.value.clone()),
-                Some((provider, operation)) => {
+            let of_these =
+                |found: &Found<'_>| providers.iter().any(|provider| provider.name.value == found.provider.name.value);
+            let has = match index.of(&request).filter(of_these) {
+                Some(Found { provider, operation, .. }) if operation.is_rest => Has::Rest(provider.name.value.clone()),
+                Some(Found { provider, operation, .. }) => {
                     Has::Operation(provider.name.value.clone(), operation.name.value.clone())
                 }
                 None => Has::Nothing,

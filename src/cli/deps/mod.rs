@@ -129,7 +129,7 @@ fn human(found: &[Found], command: &Deps, terminal: &Terminal) -> String {
     }
     let mut out = String::new();
     for Found { known, version, way, declared } in found {
-        let name = format!("{} {version}", known.name);
+        let name = format!("{} {}", known.name, crate::redact::plain(version));
         let state = match declared {
             Declared::Unasked => String::new(),
             Declared::Excepted => terminal.dim(": on no provider's path"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Side;
+use super::{Side, evidence, rules};
 use crate::{
     cli::{
         matrix::{Cell, Column},
@@ -30,7 +30,7 @@ impl Way {
         }
     }
 
-    fn of<T: PartialOrd>(more_is_less_safe: bool, old: T, new: T) -> Self {
+    pub(super) fn of<T: PartialOrd>(more_is_less_safe: bool, old: T, new: T) -> Self {
         if old == new {
             Way::Other
         } else if (new > old) == more_is_less_safe {
@@ -47,7 +47,7 @@ pub(super) struct Change {
     pub(super) text: String,
 }
 
-fn change(way: Way, text: impl Into<String>) -> Change {
+pub(super) fn change(way: Way, text: impl Into<String>) -> Change {
     Change { way, text: text.into() }
 }
 
@@ -123,13 +123,10 @@ pub(super) fn of_settings(old: &Side<'_>, new: &Side<'_>) -> Vec<Change> {
     };
     let way = Way::of(false, rank(before), rank(after));
     differs(way, "when told to wait", words::hold(before).to_owned(), words::hold(after).to_owned());
-    let way = Way::of(false, heard(before), heard(after));
-    differs(way, "the provider's word", words::server(before), words::server(after));
-    differs(replays(before, after), "key", key(before), key(after));
-    let fallback =
-        |settings: &Settings| settings.fallback.as_ref().map_or("not stated".to_owned(), |text| text.value.clone());
-    differs(Way::Other, "instead", fallback(before), fallback(after));
-    changes.extend(of_rules(before, after));
+    differs(heard(before, after), "the provider's word", words::server(before), words::server(after));
+    differs(evidence::of_key(before, after), "key", evidence::key(before), evidence::key(after));
+    changes.extend(evidence::changes(before, after));
+    changes.extend(rules::changes(before, after));
     changes
 }
 
@@ -199,54 +196,9 @@ fn looser(old: Option<&BudgetSetting>, new: Option<&BudgetSetting>) -> Way {
     }
 }
 
-/// How many of the server's headers are heeded.
-fn heard(settings: &Settings) -> usize {
-    let server = settings.server.as_ref();
-    let lists = server.into_iter().flat_map(|server| [&server.wait, &server.reset]).flatten();
-    let should_retry = server.is_some_and(|server| server.should_retry.is_some());
-    lists.map(|list| list.value.len()).sum::<usize>() + usize::from(should_retry)
-}
-
-fn key(settings: &Settings) -> String {
-    let Some(key) = &settings.key else { return "`idempotency-key`".to_owned() };
-    let header = key.header.as_ref().map_or("idempotency-key".to_owned(), |header| header.value.0.to_string());
-    let valid_for = key.valid_for.as_ref().map_or(String::new(), |time| format!(", valid for {}", shown(time.value.0)));
-    let replays = if replayed(settings) { ", replays answers" } else { "" };
-    format!("`{header}`{valid_for}{replays}")
-}
-
-fn replayed(settings: &Settings) -> bool {
-    settings.key.as_ref().and_then(|key| key.replays.as_ref()).is_some_and(|replays| replays.value)
-}
-
-/// Where answers are replayed, what was answered is not repeated.
-fn replays(old: &Settings, new: &Settings) -> Way {
-    Way::of(false, replayed(old), replayed(new))
-}
-
-/// Rules on answers that came or went. What a rule by its status alone changes, the outcomes show as well.
-fn of_rules(old: &Settings, new: &Settings) -> Vec<Change> {
-    use crate::contract::names::Means;
-    let all = |settings: &Settings| -> Vec<(String, bool, bool)> {
-        let rules = settings.answer.iter().flat_map(|answers| &answers.value);
-        let passes = |means: Option<&Means>| matches!(means, Some(Means::Transient | Means::Rejected));
-        rules.map(|rule| (words::rule(rule), passes(rule.means.as_deref()), rule.wait.is_some())).collect()
-    };
-    let (before, after) = (all(old), all(new));
-    let come = after.iter().filter(|(text, ..)| !before.iter().any(|(old, ..)| old == text));
-    let come = come.map(|(text, passes, _)| {
-        change(if *passes { Way::LessSafe } else { Way::Safer }, format!("a new rule on answers: {text}"))
-    });
-    let gone = before.iter().filter(|(text, ..)| !after.iter().any(|(new, ..)| new == text));
-    let gone = gone.map(|(text, passes, waits)| {
-        // What was final is so no longer, or a wait is not heeded.
-        let way = if !passes || *waits { Way::LessSafe } else { Way::Safer };
-        change(way, format!("a rule on answers is gone: {text}"))
-    });
-    let mut changes: Vec<Change> = come.chain(gone).collect();
-    let order = |all: &[(String, bool, bool)]| all.iter().map(|(text, ..)| text.clone()).collect::<Vec<_>>();
-    if changes.is_empty() && order(&before) != order(&after) {
-        changes.push(change(Way::Other, "rules on answers are tried in another order"));
-    }
-    changes
+/// Whether a header of the server is no longer heeded: another unit is another header. A shorter `longest_wait` ends calls
+/// and repeats nothing.
+fn heard(old: &Settings, new: &Settings) -> Way {
+    let (old, new) = (words::heeded(old), words::heeded(new));
+    if old.iter().any(|header| !new.contains(header)) { Way::LessSafe } else { Way::of(false, old.len(), new.len()) }
 }

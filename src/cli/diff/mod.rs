@@ -1,16 +1,19 @@
 //! `redial diff`
 
 mod change;
+mod evidence;
+mod patterns;
+mod rules;
 
 use std::collections::BTreeMap;
 
-use http::{Method, Request};
+use http::Request;
 
 use super::{
     End,
-    arguments::{Diff, Shape, Whole},
+    arguments::{Diff, Shape},
     check::counted,
-    index::Index,
+    index::{Found, Index},
     input,
     matrix::{self, Cell, Column},
     sample,
@@ -18,10 +21,11 @@ use super::{
 };
 use crate::{
     Plan, Policy, RequestHead,
-    contract::{Loaded, resolve::Provider, settings::Settings},
+    contract::{Contract, ContractBuilder, Loaded, resolve::Provider, settings::Settings},
     policy::{Backoff, budget::BudgetSetting},
 };
 use change::{Change, Way, of_cells, of_settings};
+use patterns::{Pattern, named, patterns};
 
 /// What holds for one request by one of the contracts.
 struct Side<'a> {
@@ -46,18 +50,23 @@ impl<'a> Version<'a> {
     }
 
     /// `None`: no provider has it, and it is sent once.
-    fn side<'b>(&'b self, plan: &'b Plan) -> Option<Side<'b>>
+    fn side<'b>(&'b self, request: &Request<()>, plan: &'b Plan) -> Option<Side<'b>>
     where
         'a: 'b,
     {
-        let (_, operation) = self.index.of(plan)?;
+        let Found { operation, .. } = self.index.of(request)?;
         let (backoff, budget) = (&plan.operation.backoff, plan.operation.budget.setting());
         Some(Side { settings: &operation.settings, backoff, budget })
     }
 
-    fn whose(&self, plan: &Plan) -> String {
-        match self.index.of(plan) {
-            Some((provider, operation)) => format!("`{} {}`", provider.name.value, operation.name.value),
+    /// Whether no operation names it.
+    fn is_rest(&self, request: &Request<()>) -> bool {
+        self.index.of(request).is_none_or(|found| found.operation.is_rest)
+    }
+
+    fn whose(&self, request: &Request<()>) -> String {
+        match self.index.of(request) {
+            Some(Found { provider, operation, .. }) => format!("`{} {}`", provider.name.value, operation.name.value),
             None => "no provider's, sent once".to_owned(),
         }
     }
@@ -67,17 +76,10 @@ impl<'a> Version<'a> {
 type Changes = BTreeMap<Vec<Change>, Vec<String>>;
 
 pub(super) fn run(command: &Diff, terminal: &Terminal) -> End {
-    let load = |file: &String| {
-        let whole = Whole { file: file.clone(), env: command.env.clone() };
-        input::loaded(&whole, terminal)
+    let changes = match compared(command, terminal) {
+        Ok(changes) => changes,
+        Err(end) => return end,
     };
-    let (old, new) = match (load(&command.old), load(&command.new)) {
-        (Ok(old), Ok(new)) => (old, new),
-        // What cannot be read comes before what is broken.
-        (Err(one), Err(other)) => return if one == End::Unreadable { one } else { other },
-        (Err(end), _) | (_, Err(end)) => return end,
-    };
-    let changes = changes(&old, &new);
     terminal.out(&match command.format {
         Shape::Human => human(&changes, terminal),
         Shape::Json => json(&changes),
@@ -86,60 +88,98 @@ pub(super) fn run(command: &Diff, terminal: &Terminal) -> End {
     if less_safe { End::Broken } else { End::Kept }
 }
 
-fn changes(old: &Loaded, new: &Loaded) -> Changes {
-    let columns = matrix::columns(&[old, new]);
-    let (before, after) =
-        (Version { loaded: old, index: Index::new(old) }, Version { loaded: new, index: Index::new(new) });
-    let mut changes = Changes::new();
-    for (name, request) in requests(old, new) {
-        let found = of_request(&columns, &before, &after, &request);
-        if !found.is_empty() {
-            changes.entry(found).or_default().push(name);
+/// In the environment that is asked for; else in none, and in each that either contract has.
+fn compared(command: &Diff, terminal: &Terminal) -> Result<Changes, End> {
+    let builder = |file: &str| {
+        let builder = input::add(Contract::builder(), file);
+        builder.map_err(|message| input::unreadable(&message, terminal))
+    };
+    let (old, new) = both(builder(&command.old), builder(&command.new))?;
+    let loaded = |builder: &ContractBuilder, env: Option<&str>| input::in_env(builder, env, terminal);
+    let env = command.env.as_deref();
+    let (before, after) = both(loaded(&old, env), loaded(&new, env))?;
+    let plain = changes(&before, &after);
+    let mut all = gathered(&plain, "");
+    if env.is_some() {
+        return Ok(all);
+    }
+    for env in before.resolved.envs.union(&after.resolved.envs) {
+        // Where only one of them has it, the other does without.
+        let of = |loaded: &Loaded| loaded.resolved.envs.contains(env).then_some(env.as_str());
+        let (there, here) = (of(&before), of(&after));
+        let mut found = match both(loaded(&old, there), loaded(&new, here))? {
+            (before, after) => changes(&before, &after),
+        };
+        // What changes in every environment was said.
+        found.retain(|found| !plain.contains(found));
+        let news = match (there, here) {
+            (None, _) => Some("the environment is new"),
+            (_, None) => Some("the environment is gone"),
+            _ => None,
+        };
+        let news = news.map(|text| vec![Change { way: Way::Other, text: text.to_owned() }]);
+        found.extend(news.map(|news| ("all".to_owned(), news)));
+        for (changes, requests) in gathered(&found, &format!("in `{env}`: ")) {
+            all.entry(changes).or_default().extend(requests);
         }
     }
-    for (name, found) in of_providers(old, new) {
-        changes.entry(found).or_default().push(name);
+    Ok(all)
+}
+
+/// What cannot be read comes before what is broken.
+fn both<T>(old: Result<T, End>, new: Result<T, End>) -> Result<(T, T), End> {
+    match (old, new) {
+        (Ok(old), Ok(new)) => Ok((old, new)),
+        (Err(one), Err(other)) => Err(if one == End::Unreadable { one } else { other }),
+        (Err(end), _) | (_, Err(end)) => Err(end),
+    }
+}
+
+/// The requests of each change.
+fn gathered(found: &[(String, Vec<Change>)], env: &str) -> Changes {
+    let mut changes = Changes::new();
+    for (name, found) in found {
+        changes.entry(found.clone()).or_default().push(format!("{env}{name}"));
     }
     changes
 }
 
-/// One request for each pattern of either contract, and how it is called.
-fn requests(old: &Loaded, new: &Loaded) -> Vec<(String, Request<()>)> {
-    let mut found: Vec<(String, Request<()>)> = Vec::new();
-    let mut seen = std::collections::HashSet::new();
-    for (one, other) in [(old, new), (new, old)] {
-        for provider in &one.resolved.providers {
-            let same = named(other, &provider.name.value);
-            for host in sample::telling_hosts(provider, same) {
-                for operation in &provider.operations {
-                    for (method, path, shown) in sample::patterns(operation) {
-                        let methods = method.map_or_else(|| vec![Method::GET, Method::POST], |method| vec![method]);
-                        for method in methods {
-                            let Some(request) = sample::request(host, &method, &path) else { continue };
-                            if seen.insert((method.clone(), request.uri().clone())) {
-                                found.push((format!("{method} {shown} of {} ({host})", provider.name.value), request));
-                            }
-                        }
-                    }
-                }
+/// What changes for which request, or for which provider.
+fn changes(old: &Loaded, new: &Loaded) -> Vec<(String, Vec<Change>)> {
+    let columns = matrix::columns(&[old, new]);
+    let (before, after) =
+        (Version { loaded: old, index: Index::new(old) }, Version { loaded: new, index: Index::new(new) });
+    let mut all = Vec::new();
+    for pattern in patterns(old, new) {
+        let mut said: Vec<Vec<Change>> = Vec::new();
+        for (method, own) in pattern.methods() {
+            let Some(request) = sample::request(&pattern.host, &method, &pattern.path) else { continue };
+            // What the rest of a provider is for stands there.
+            if !own && before.is_rest(&request) && after.is_rest(&request) {
+                continue;
             }
+            let found = of_request(&columns, &before, &after, &request);
+            // Of the methods that nobody named, those that differ are shown.
+            if found.is_empty() || (!own && said.contains(&found)) {
+                continue;
+            }
+            said.push(found.clone());
+            let Pattern { shown, provider, host, .. } = &pattern;
+            all.push((format!("{method} {shown} of {provider} ({host})"), found));
         }
     }
-    found
-}
-
-fn named<'a>(loaded: &'a Loaded, name: &str) -> Option<&'a Provider> {
-    loaded.resolved.providers.iter().find(|provider| provider.name.value == name)
+    all.extend(of_providers(old, new));
+    all
 }
 
 fn of_request(columns: &[Column], old: &Version<'_>, new: &Version<'_>, request: &Request<()>) -> Vec<Change> {
     let mut changes = of_cells(columns, &old.cells(columns, request), &new.cells(columns, request));
     let (before, after) = (old.plan(request), new.plan(request));
-    let (old_whose, new_whose) = (old.whose(&before), new.whose(&after));
+    let (old_whose, new_whose) = (old.whose(request), new.whose(request));
     if old_whose != new_whose {
         changes.push(Change { way: Way::Other, text: format!("now {new_whose}; before: {old_whose}") });
     }
-    if let (Some(before), Some(after)) = (old.side(&before), new.side(&after)) {
+    if let (Some(before), Some(after)) = (old.side(request, &before), new.side(request, &after)) {
         changes.extend(of_settings(&before, &after));
     }
     changes.sort();

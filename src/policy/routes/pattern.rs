@@ -62,7 +62,7 @@ fn ipv6(host: &str) -> Option<Ipv6Addr> {
 
 /// One spelling for each host: in lower case, without the dot of the root, an IPv6 address in its shortest form. Hosts
 /// nearly always come so: no copy then.
-pub(super) fn normal(host: &str) -> Cow<'_, str> {
+pub(crate) fn normal(host: &str) -> Cow<'_, str> {
     if let Some(address) = ipv6(host) {
         return Cow::Owned(format!("[{address}]"));
     }

@@ -40,9 +40,9 @@ struct Targets {
     any: Option<Target>,
 }
 
-struct Target {
-    route: String,
-    policy: StandardPolicy,
+pub(super) struct Target {
+    pub(super) route: String,
+    pub(super) policy: StandardPolicy,
 }
 
 impl Table {
@@ -73,9 +73,9 @@ impl Table {
     }
 
     /// The most specific route for a path, which starts with its slash.
-    pub(super) fn find(&self, method: &Method, path: &str) -> Option<&StandardPolicy> {
+    pub(super) fn find(&self, method: &Method, path: &str) -> Option<&Target> {
         // A target without a path, as that of `CONNECT`, is matched by no route.
-        self.walk(method, Some(path.strip_prefix('/')?)).map(|target| &target.policy)
+        self.walk(method, Some(path.strip_prefix('/')?))
     }
 
     /// `path`: what is left of it; `None` when all segments are used up.

@@ -28,8 +28,16 @@ ORDER BY j.id LIMIT 1000";
 
 const COUNTS: &str = "SELECT job_type, state, count(*) FROM {jobs} GROUP BY job_type, state";
 
+/// The same, without what grows with history.
+const OPEN: &str = "
+SELECT job_type, 'PENDING', count(*) FROM {jobs} {by_ready} WHERE state = 'PENDING' GROUP BY job_type
+UNION ALL
+SELECT job_type, 'PROCESSING', count(*) FROM {jobs} {by_lease} WHERE state = 'PROCESSING' GROUP BY job_type
+UNION ALL
+SELECT job_type, 'DEAD', count(*) FROM {jobs} {by_dead} WHERE state = 'DEAD' GROUP BY job_type";
+
 const WAITING: &str = "
-SELECT (SELECT {now} - min(run_at) FROM {jobs} WHERE state = 'PENDING' AND run_at <= {now}),
+SELECT (SELECT {now} - min(run_at) FROM {jobs} {by_ready} WHERE state = 'PENDING' AND run_at <= {now}),
     (SELECT count(*) FROM {jobs} WHERE state = 'PROCESSING' AND lease_until < {now}),
     (SELECT count(*) FROM {jobs} WHERE state = 'FAILED' AND retry_at IS NOT NULL)";
 
@@ -69,10 +77,11 @@ impl SqlStore {
         read("show a job", &rows, columns::job)
     }
 
-    pub(super) async fn read_stats(&self) -> Result<Stats, Error> {
+    pub(super) async fn read_stats(&self, with_history: bool) -> Result<Stats, Error> {
         let doing = "count jobs";
         let mut stats = Stats::default();
-        for row in self.fetch(doing, COUNTS, &[]).await? {
+        let counts = if with_history { COUNTS } else { OPEN };
+        for row in self.fetch(doing, counts, &[]).await? {
             let failed = |error| Error::store(doing, error);
             let (job_type, state) = (row.text(0).map_err(failed)?, row.text(1).map_err(failed)?);
             let jobs = row.int(2).map_err(failed)?.max(0).unsigned_abs();

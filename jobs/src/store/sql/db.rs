@@ -91,6 +91,16 @@ impl Db {
         }
     }
 
+    /// One statement that returns no rows; how many it has changed.
+    pub(super) async fn execute(&self, sql: String, values: &[Value<'_>]) -> sqlx::Result<u64> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Db::Sqlite(pool) => Ok(lite(sql, values).execute(pool).await?.rows_affected()),
+            #[cfg(feature = "postgres")]
+            Db::Postgres(pool) => Ok(pg(sql, values).execute(pool).await?.rows_affected()),
+        }
+    }
+
     /// A transaction that may write. In SQLite it has the write lock from its start, so that it never has to give up
     /// half way because another one wrote.
     pub(super) async fn begin(&self) -> sqlx::Result<Tx> {
@@ -114,18 +124,18 @@ impl Db {
     /// A transaction that has reached the disk when its commit is answered, on a file of ours, which has one connection.
     /// Another's pool is left as it is set.
     pub(super) async fn begin_synced(&self, ours: bool) -> sqlx::Result<Tx> {
-        match self {
+        match (self, ours) {
             #[cfg(feature = "sqlite")]
-            Db::Sqlite(pool) if ours => Ok(Tx::Sqlite(pool.begin_with(SYNCED).await?)),
+            (Db::Sqlite(pool), true) => Ok(Tx::Sqlite(pool.begin_with(SYNCED).await?)),
             _ => self.begin().await,
         }
     }
 
     /// What follows need not be synced by itself.
     pub(super) async fn end_synced(&self, ours: bool) -> sqlx::Result<()> {
-        match self {
+        match (self, ours) {
             #[cfg(feature = "sqlite")]
-            Db::Sqlite(pool) if ours => sqlx::raw_sql(UNSYNCED).execute(pool).await.map(drop),
+            (Db::Sqlite(pool), true) => sqlx::raw_sql(UNSYNCED).execute(pool).await.map(drop),
             _ => Ok(()),
         }
     }

@@ -77,7 +77,8 @@ impl SqlOptions {
 /// | `{leases1}` `{leases2}` | a table `l` of leases: the first, or the second, value |
 /// | `{leased}` | that a lease of `l` is held, of the table `j` |
 /// | `{out}` | what stands before a column of `j` that an UPDATE returns |
-/// | `{by_ready}` `{skip_locked}` | how a claim searches, and passes others by |
+/// | `{by_ready}` `{by_lease}` `{by_due}` `{by_dead}` | by which index is searched |
+/// | `{skip_locked}` | that rows that others hold are passed by |
 #[derive(Debug)]
 pub(super) struct Dialect {
     engine: Engine,
@@ -161,11 +162,13 @@ impl Dialect {
             "leased" => "j.id = l.id".to_owned(),
             "leases1" => self.engine.leases(1),
             "leases2" => self.engine.leases(2),
-            // The index that serves it: SQLite picks another one by itself, which is ten times slower with a backlog.
-            "by_ready" => self.engine.indexed_by(&format!("{}_ready", self.table)),
             "out" => self.engine.returned().to_owned(),
             "skip_locked" => self.engine.skip_locked().to_owned(),
-            other => unreachable!("a statement names {{{other}}}"),
+            // The index that serves it: SQLite picks another one by itself, which is ten times slower with a backlog.
+            other => match other.strip_prefix("by_") {
+                Some(index) => self.engine.indexed_by(&format!("{}_{index}", self.table)),
+                None => unreachable!("a statement names {{{other}}}"),
+            },
         }
     }
 }

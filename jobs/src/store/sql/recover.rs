@@ -38,20 +38,21 @@ FROM ({from}) AS m ORDER BY {order}",
     )
 }
 
-/// Of each provider the longest due ones, so that those of one that waits do not hide another's.
+/// Of each provider the longest due ones, so that those of one that waits do not hide another's. Only these are read from
+/// the table: the index alone says which they are.
 const DUE: &str = "
-SELECT id, token, job_type, target, provider, retry_at FROM (
-    SELECT id, token, job_type, target, provider, retry_at,
-        row_number() OVER (PARTITION BY COALESCE(provider, '') ORDER BY retry_at, id) AS place
-    FROM {jobs} WHERE state = 'FAILED' AND retry_at IS NOT NULL AND retry_at <= {now}) AS due
-WHERE place <= $1";
+SELECT id, token, job_type, target, provider, retry_at FROM {jobs} WHERE id IN (
+    SELECT id FROM (
+        SELECT id, row_number() OVER (PARTITION BY provider ORDER BY retry_at, id) AS place
+        FROM {jobs} {by_due} WHERE state = 'FAILED' AND retry_at IS NOT NULL AND retry_at <= {now}) AS due
+    WHERE place <= $1)";
 
 const GHOSTS: &str = "
-SELECT id, token, job_type, target, provider, lease_until FROM (
-    SELECT id, token, job_type, target, provider, lease_until,
-        row_number() OVER (PARTITION BY COALESCE(provider, '') ORDER BY lease_until, id) AS place
-    FROM {jobs} WHERE state = 'PROCESSING' AND lease_until < {now}) AS gone
-WHERE place <= $1";
+SELECT id, token, job_type, target, provider, lease_until FROM {jobs} WHERE id IN (
+    SELECT id FROM (
+        SELECT id, row_number() OVER (PARTITION BY provider ORDER BY lease_until, id) AS place
+        FROM {jobs} {by_lease} WHERE state = 'PROCESSING' AND lease_until < {now}) AS gone
+    WHERE place <= $1)";
 
 /// The newest result that tells something of the provider: not what the job itself, or its worker, did wrong.
 const FAILING: &str = "

@@ -86,7 +86,11 @@ impl JobStore for SqlStore {
     }
 
     async fn stats(&self) -> Result<Stats, Error> {
-        self.read_stats().await
+        self.read_stats(true).await
+    }
+
+    async fn backlog(&self) -> Result<Stats, Error> {
+        self.read_stats(false).await
     }
 
     async fn prune(&self, retention: &Retention) -> Result<u64, Error> {

@@ -74,13 +74,15 @@ async fn listen(pool: sqlx::PgPool, channel: String, count: watch::Sender<u64>) 
 
 impl SqlStore {
     pub(super) fn wakes_of(&self) -> Wakes {
+        // Before anything is told.
+        let wakes = Wakes::of(self.0.waker.count.subscribe());
         match &self.0.db {
             #[cfg(feature = "sqlite")]
             Db::Sqlite(_) => {}
             #[cfg(feature = "postgres")]
             Db::Postgres(pool) => self.0.waker.listen(pool),
         }
-        Wakes::of(self.0.waker.count.subscribe())
+        wakes
     }
 
     /// Tells the workers of this process that there is something to do: after the commit of a transaction of yours that

@@ -20,21 +20,25 @@ const KINDS: usize = 64;
 const WORKER: usize = 100;
 
 const RENEW: &str = "
-UPDATE {jobs} AS j SET lease_until = {now} + $1 FROM {leases2} WHERE {leased} RETURNING {out}id, {out}token";
+UPDATE {jobs} AS j SET lease_until = {now} + $1 FROM {leases2} WHERE {leased}";
 
 const COMPLETE: &str = "
 UPDATE {jobs} AS j SET state = 'COMPLETED', finished_at = {now}, lease_until = NULL
-FROM {leases1} WHERE {leased} RETURNING {out}id, {out}token";
+FROM {leases1} WHERE {leased}";
 
-/// Who asks again, since the first answer was lost, finds its own work done.
-const COMPLETED: &str = "
-SELECT j.id, j.token FROM {jobs} AS j, {leases1}
-WHERE j.id = l.id AND j.token = l.token AND j.state || '' = 'COMPLETED'";
+/// Which of these were claimed under this token and are of this state. Who asks again, since the first answer was lost, so
+/// finds what it did itself.
+fn of_state(state: &str) -> String {
+    format!(
+        "SELECT j.id, j.token FROM {{jobs}} AS j, {{leases1}} WHERE j.id = l.id AND j.token = l.token AND {}",
+        state_of(state)
+    )
+}
 
 /// The token stays as it is: the next claim raises it.
 const RELEASE: &str = "
 UPDATE {jobs} AS j SET state = 'PENDING', worker = NULL, lease_until = NULL, started_at = NULL
-FROM {leases1} WHERE {leased} RETURNING {out}id, {out}token";
+FROM {leases1} WHERE {leased}";
 
 const SNOOZE: &str = "
 UPDATE {jobs} AS j SET state = 'PENDING', worker = NULL, lease_until = NULL, started_at = NULL,
@@ -119,38 +123,48 @@ impl SqlStore {
     }
 
     pub(super) async fn renew_leases(&self, leases: &[Lease], lease: Duration) -> Result<Vec<Lease>, Error> {
-        if leases.is_empty() {
-            return Ok(Vec::new());
-        }
-        let rows = self.fetch("renew a lease", RENEW, &[Value::Int(ms(lease)), Value::Leases(leases)]).await?;
-        read("renew a lease", &rows, lease_of)
+        let values = [Value::Int(ms(lease)), Value::Leases(leases)];
+        self.write_leased("renew a lease", RENEW, &values, leases, "PROCESSING").await
     }
 
     pub(super) async fn complete_jobs(&self, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
-        if leases.is_empty() {
-            return Ok(Vec::new());
-        }
-        let values = [Value::Leases(leases)];
-        let rows = self.fetch("complete", COMPLETE, &values).await?;
-        if rows.len() < leases.len() {
-            let done = self.fetch("complete", COMPLETED, &values).await?;
-            return read("complete", &done, lease_of);
-        }
-        read("complete", &rows, lease_of)
+        self.write_leased("complete", COMPLETE, &[Value::Leases(leases)], leases, "COMPLETED").await
     }
 
     pub(super) async fn release_jobs(&self, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
+        let released = self.write_leased("release", RELEASE, &[Value::Leases(leases)], leases, "PENDING").await?;
+        self.0.waker.wake();
+        Ok(released)
+    }
+
+    /// Writes to those that are held, and returns them. As a rule that is all of them, and counting them is enough; else it
+    /// looks which are of the state that was to be written.
+    async fn write_leased(
+        &self,
+        doing: &'static str,
+        sql: &str,
+        values: &[Value<'_>],
+        leases: &[Lease],
+        state: &str,
+    ) -> Result<Vec<Lease>, Error> {
         if leases.is_empty() {
             return Ok(Vec::new());
         }
-        let rows = self.fetch("release", RELEASE, &[Value::Leases(leases)]).await?;
-        self.0.waker.wake();
-        read("release", &rows, lease_of)
+        let sql = self.0.dialect.render(sql);
+        let written = self.0.db.execute(sql, values).await.map_err(|error| Error::store(doing, error))?;
+        if usize::try_from(written) == Ok(leases.len()) {
+            return Ok(leases.to_vec());
+        }
+        let rows = self.fetch(doing, &of_state(state), &[Value::Leases(leases)]).await?;
+        read(doing, &rows, lease_of)
     }
 
     pub(super) async fn snooze_job(&self, lease: Lease, wait: Duration) -> Result<Held, Error> {
         let values = [Value::Int(lease.id.0), Value::Int(lease.token), Value::Int(ms(wait))];
-        let rows = self.fetch("put off", SNOOZE, &values).await?;
+        let mut rows = self.fetch("put off", SNOOZE, &values).await?;
+        if rows.is_empty() {
+            rows = self.fetch("put off", &of_state("PENDING"), &[Value::Leases(&[lease])]).await?;
+        }
         Ok(if rows.is_empty() { Held::Lost } else { Held::Yes })
     }
 
