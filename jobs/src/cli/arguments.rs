@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
 
 use super::terminal::Color;
-use crate::{Scope, State};
+use crate::{Recovery, Scope, State};
 
 /// A table of jobs: what is in it, what became of it, and what to do about it.
 #[derive(Debug, Parser)]
@@ -112,11 +112,12 @@ pub(super) struct SweepCommand {
     /// Shows the plan, and does nothing.
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// How many failures make a target DEAD.
-    #[arg(long, default_value_t = 3)]
+    /// How many failures make a target DEAD: what your workers' Recovery::failures says. Without it, the most that it can
+    /// say, so that nothing is given up that they would repair.
+    #[arg(long, default_value_t = Recovery::MOST)]
     pub(super) failures: u32,
-    /// How many ghosts make a target DEAD.
-    #[arg(long, default_value_t = 3)]
+    /// How many ghosts make a target DEAD: what your workers' Recovery::ghosts says. Without it, as above.
+    #[arg(long, default_value_t = Recovery::MOST)]
     pub(super) ghosts: u32,
     /// How many successors are enqueued at most.
     #[arg(long, default_value_t = 100)]
