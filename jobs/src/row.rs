@@ -162,7 +162,8 @@ pub struct TypeStats {
     pub completed: u64,
     /// Jobs that failed, and are history.
     pub failed: u64,
-    /// Jobs that were given up.
+    /// Jobs that were given up and are the newest of their target: a person must look. One that was revived, or whose
+    /// target was enqueued anew, is history and not counted.
     pub dead: u64,
 }
 

@@ -30,7 +30,7 @@ const EXAMPLES: &str = "Examples:
   REDIAL_JOBS_URL=sqlite:jobs.db redial-jobs sweep --dry-run
   redial-jobs --url sqlite:jobs.db list --state dead --format json | jq .error
 
-Exit codes: 0 done, 1 what was asked for is not there (stats: jobs are DEAD), 2 the table cannot be asked.";
+Exit codes: 0 done, 1 what was asked for is not there (stats: a person must look at DEAD jobs), 2 the table cannot be asked.";
 
 /// Where the table is.
 #[derive(Debug, Args)]
@@ -66,7 +66,8 @@ pub(super) enum Command {
     },
     /// Sweeps once: enqueues successors of ghosts and failures, and gives up what is spent.
     Sweep(SweepCommand),
-    /// Counts jobs by type and state. Exits with 1 where jobs are DEAD.
+    /// Counts jobs by type and state; of DEAD jobs, those that are the newest of their target. Exits with 1 where there are
+    /// such.
     Stats,
     /// Brings in failures of an older system, so that recovery repairs them. Targets that have a job are left out.
     Import(Import),

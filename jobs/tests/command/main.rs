@@ -155,7 +155,8 @@ async fn revives_once(place: &Place) {
     let again = ask(place, &["revive", &bob.to_string()]);
     assert_eq!(again.status.code(), Some(1));
     assert!(err(&again).starts_with(&format!("error: job {bob} ")), "{}", err(&again));
-    assert_eq!(ask(place, &["stats"]).status.code(), Some(1), "its row is history, and DEAD");
+    assert_eq!(ask(place, &["stats"]).status.code(), Some(0), "its row is history: somebody has seen to it");
+    assert_eq!(lines(place, &["list", "--state", "dead"]).len(), 1);
     assert_eq!(lines(place, &["list", "--target", "bob"])[0]["origin"], "REVIVED");
 }
 
