@@ -88,6 +88,10 @@ impl SqlStore {
 
     /// The jobs in a pool of yours: an `sqlx::SqlitePool` or an `sqlx::PgPool`.
     ///
+    /// In PostgreSQL a runner listens on a connection of its own, and needs a few more to work with. In a pool of one it
+    /// does not listen: what other processes enqueue is found at the next look
+    /// ([`Runner::poll_every`](crate::Runner::poll_every)).
+    ///
     /// # Errors
     ///
     /// The options break a rule.
