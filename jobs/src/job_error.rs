@@ -71,7 +71,7 @@ impl JobError {
     }
 
     /// Not now: the same job again after this wait, without counting as an attempt. Not for a provider that failed, which
-    /// is what attempts are counted for.
+    /// is what attempts are counted for. At least 100 ms.
     pub fn snooze(wait: Duration) -> Self {
         Self { kind: Kind::Snooze(wait), source: None }
     }
