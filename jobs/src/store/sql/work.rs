@@ -18,6 +18,8 @@ use super::{
 const KINDS: usize = 64;
 /// How much of a worker's name is kept, in bytes.
 const WORKER: usize = 100;
+/// A provider that asks for more is taken to be broken.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 const RENEW: &str = "
 UPDATE {jobs} AS j SET lease_until = {now} + $1 FROM {leases2} WHERE {leased}";
@@ -174,6 +176,10 @@ impl SqlStore {
             attempts => serde_json::to_string(attempts).ok(),
         };
         let left = failure.earliest().map(|time| time.duration_since(SystemTime::now()).unwrap_or_default());
+        let unbelievable = left.is_some_and(|left| left > LONGEST_WAIT);
+        // Nobody would hear of the job again. A person decides, and neither they nor a new job wait for it.
+        let left = left.filter(|_| !unbelievable);
+        let dead = failure.class().dead_at_once().or(unbelievable.then_some(DeadReason::PutOff));
         // The longer of our own wait and the provider's (D3), and jitter only lengthens.
         let wait = recovery.interval().max(left.unwrap_or_default());
         let wait = wait.saturating_add(random_up_to(recovery.jitter_limit()));
@@ -186,7 +192,7 @@ impl SqlStore {
             Value::Int(i64::from(failure.outcome_unknown())),
             Value::Int(ms(wait)),
             Value::MaybeInt(left.map(ms)),
-            Value::MaybeText(failure.class().dead_at_once().map(DeadReason::as_str)),
+            Value::MaybeText(dead.map(DeadReason::as_str)),
             Value::Int(i64::from(recovery.max_failures())),
         ];
         let mut rows = self.fetch("fail", &fail(), &values).await?;
