@@ -15,7 +15,13 @@ mod signal;
 mod source;
 mod worker;
 
-use std::{collections::HashMap, fmt, future::Future, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    future::Future,
+    sync::Arc,
+    time::Duration,
+};
 
 use http::Extensions;
 
@@ -233,7 +239,7 @@ impl<S: JobStore> Runner<S> {
     }
 
     /// Enqueues a batch every so often: of many runners, one does so each time. The first time at once. The name stands for
-    /// the interval in the table.
+    /// the interval in the table, and is no other batch's.
     ///
     /// Each job is enqueued as [`Jobs::enqueue_if_absent`] does, so that a batch may name what is active already. It is made
     /// more often than it is enqueued, by every runner, so making it must change nothing. One that cannot be made is tried
@@ -288,6 +294,13 @@ impl<S: JobStore> Runner<S> {
         }
         self.limits.check()?;
         self.ticks.iter().try_for_each(Tick::check)?;
+        let mut names = HashSet::new();
+        if let Some(twice) = self.ticks.iter().find(|tick| !names.insert(tick.name())) {
+            let name = twice.name();
+            return Err(Error::invalid(format!(
+                "two batches are called `{name}`: one of them would never be enqueued, so give each a name of its own"
+            )));
+        }
         self.recovery.check()
     }
 }

@@ -38,7 +38,7 @@ pub trait RecoveryStore: Send + Sync {
     fn apply(&self, plan: &Plan) -> impl Future<Output = Result<Swept, Error>> + Send;
 
     /// Takes the next tick of this name, where it is due; of several that ask at once, one gets it. The first time it is
-    /// due at once.
+    /// due at once. `sweep`, `prune` and names that begin with `every ` or `batch ` are this crate's own.
     ///
     /// # Errors
     ///
