@@ -203,18 +203,21 @@ impl SqlStore {
     }
 }
 
-/// One search of the index for each type, so that a backlog of another one, or a paused one, costs nothing.
+/// One search of the index for each type, so that a backlog of another one, or a paused one, costs nothing. A row may depend
+/// on another provider than its type does: the pauses of both hold.
 fn claim_sql(kinds: usize) -> String {
     let each: Vec<_> = (0..kinds)
         .map(|kind| {
             let (job_type, provider) = (kind * 2 + 4, kind * 2 + 5);
             format!(
                 "SELECT id, run_at FROM (
-    SELECT id, run_at FROM {{jobs}} {{by_ready}}
-    WHERE state = 'PENDING' AND job_type = ${job_type} AND run_at <= {{now}} AND NOT EXISTS (
+    SELECT q.id, q.run_at FROM {{jobs}} AS q {{by_ready}}
+    WHERE q.state = 'PENDING' AND q.job_type = ${job_type} AND q.run_at <= {{now}} AND NOT EXISTS (
         SELECT 1 FROM {{pauses}} AS p
         WHERE (p.until_at IS NULL OR p.until_at > {{now}})
             AND ((p.scope = 'type' AND p.name = ${job_type}) OR (p.scope = 'provider' AND p.name = ${provider})))
+        AND NOT EXISTS (SELECT 1 FROM {{pauses}} AS o
+            WHERE (o.until_at IS NULL OR o.until_at > {{now}}) AND o.scope = 'provider' AND o.name = q.provider)
     ORDER BY run_at, id LIMIT $1 {{skip_locked}}) AS k{kind}"
             )
         })
