@@ -2,7 +2,7 @@
 
 use std::{
     error::Error as StdError,
-    fmt,
+    fmt::{self, Write as _},
     time::{Duration, SystemTime},
 };
 
@@ -139,10 +139,14 @@ impl fmt::Display for JobError {
             Kind::Snooze(wait) => write!(f, "put off for {wait:?}")?,
             Kind::Source => {}
         }
-        match (&self.kind, &self.source) {
-            (Kind::Source, Some(source)) => write!(f, "{source}"),
-            (_, Some(source)) => write!(f, ": {source}"),
-            (_, None) => Ok(()),
+        let Some(source) = &self.source else { return Ok(()) };
+        // The text is not ours, so it may hold the secrets of a URL.
+        let mut text = String::new();
+        write!(text, "{source}")?;
+        let text = redial::redacted(&text);
+        match &self.kind {
+            Kind::Source => f.write_str(&text),
+            _ => write!(f, ": {text}"),
         }
     }
 }

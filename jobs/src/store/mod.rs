@@ -5,6 +5,7 @@ pub(crate) mod sql;
 mod wakes;
 
 use std::{
+    fmt,
     future::Future,
     time::{Duration, SystemTime},
 };
@@ -222,7 +223,7 @@ pub struct Pause {
 }
 
 /// A failure of an older system.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Imported {
     /// The job that would repair it. Its delay does not count.
     pub job: NewJob,
@@ -232,6 +233,18 @@ pub struct Imported {
     pub class: FailureClass,
     /// What happened, in words: stored in one line, at most 300 characters, and without the secrets of any URL.
     pub reason: String,
+}
+
+// What somebody else wrote may hold the secrets of a URL.
+impl fmt::Debug for Imported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Imported")
+            .field("job", &self.job)
+            .field("failed_at", &self.failed_at)
+            .field("class", &self.class)
+            .field("reason", &redial::redacted(&self.reason))
+            .finish()
+    }
 }
 
 /// How failures of an older system are brought in. A target that has a job already is left out, so that bringing the same
