@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::terminal::steers;
 use crate::{JobId, JobRow, Pause, Stats};
 
 pub(super) fn row(row: &JobRow, payload: bool) -> String {
@@ -40,8 +41,18 @@ pub(super) fn value(value: &impl Serialize) -> String {
     line(&plain(serde_json::to_value(value).unwrap_or_default()))
 }
 
+/// JSON escapes some control characters; the others, and what steers a terminal besides, may be escaped. They stand in
+/// strings alone.
 fn line(value: &Value) -> String {
-    format!("{value}\n")
+    let mut line = String::new();
+    for c in value.to_string().chars() {
+        match steers(c) {
+            true => line.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => line.push(c),
+        }
+    }
+    line.push('\n');
+    line
 }
 
 /// Spans as seconds, where serde writes objects.

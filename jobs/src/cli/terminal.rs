@@ -65,5 +65,12 @@ impl Terminal {
 
 /// A text that somebody else wrote, in one line: a control character could steer the terminal.
 pub(super) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
+}
+
+/// Whether a terminal does something else than to show it: controls, ends of lines, and what turns the direction of the
+/// text that follows (Unicode's Bidi_Control).
+pub(super) fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
