@@ -30,7 +30,7 @@ const EXAMPLES: &str = "Examples:
   REDIAL_JOBS_URL=sqlite:jobs.db redial-jobs sweep --dry-run
   redial-jobs --url sqlite:jobs.db list --state dead --format json | jq .error
 
-Exit codes: 0 done, 1 what was asked for is not there (stats: a person must look at DEAD jobs), 2 the table cannot be asked.";
+Exit codes: 0 done, 1 what was asked for is not there (stats: a person must look at DEAD jobs), 2 the table cannot be asked, or the\nanswer not printed.";
 
 /// Where the table is.
 #[derive(Debug, Args)]

@@ -31,6 +31,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(runtime) => runtime.block_on(dispatch(&arguments, &terminal)),
         Err(error) => Err(Error::store("start", error.to_string())),
     };
+    if let Some(failure) = terminal.failure() {
+        terminal.err(&format!("error: what was asked for cannot be printed: {failure}\n"));
+        return ExitCode::from(2);
+    }
     match ended {
         Ok(code) => code,
         Err(error) => {
