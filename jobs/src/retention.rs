@@ -7,7 +7,8 @@ use std::time::Duration;
 /// - a COMPLETED job while its type's [`Unique`](crate::Unique) asks for it, or while an older failure of its target is
 ///   kept, which would count again without it;
 /// - a FAILED job while recovery has still to look at it, or while it counts against its target: a later job exists, and
-///   none of the later ones has COMPLETED or was revived.
+///   none of the later ones has COMPLETED or was revived;
+/// - a job by which its target was revived, while an older failure is kept, which would count again without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// For COMPLETED jobs. A week by default; `None`: for ever.
