@@ -202,7 +202,7 @@ impl<S: JobStore> Runner<S> {
         self
     }
 
-    /// The worker's name in the table. Random by default, with the number of its process.
+    /// The worker's name in the table, of which 100 bytes are stored; without control characters. Random by default, with the number of its process.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -291,6 +291,12 @@ impl<S: JobStore> Runner<S> {
         }
         if !(1..=10_000).contains(&self.concurrency) {
             return Err(Error::invalid(format!("Runner::concurrency is {}: it must be 1 to 10000", self.concurrency)));
+        }
+        if self.name.chars().any(char::is_control) {
+            return Err(Error::invalid(format!("Runner::name is {:?}: it must have no control characters", self.name)));
+        }
+        if let Some(retention) = &self.retention {
+            retention.check()?;
         }
         self.limits.check()?;
         self.ticks.iter().try_for_each(Tick::check)?;

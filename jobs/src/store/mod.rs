@@ -185,7 +185,7 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     ///
     /// # Errors
     ///
-    /// The database fails.
+    /// The batch is 0, or the database fails.
     fn prune(&self, retention: &Retention) -> impl Future<Output = Result<u64, Error>> + Send;
 
     /// Brings in failures of an older system, so that recovery repairs them.

@@ -41,6 +41,7 @@ RETURNING id";
 
 impl SqlStore {
     pub(super) async fn prune_jobs(&self, retention: &Retention) -> Result<u64, Error> {
+        retention.check()?;
         let mut left = i64::from(retention.batch);
         let mut pruned = 0;
         // What failed goes first: what completed after it is kept as long as it is.
