@@ -9,7 +9,7 @@ use crate::{Error, Job, JobId, Unique};
 /// How long a payload may be, in bytes.
 const PAYLOAD: usize = 1024 * 1024;
 /// How long the name of a type or a provider may be, in bytes.
-const NAME: usize = 100;
+pub(crate) const NAME: usize = 100;
 /// How long a target may be, in bytes.
 const TARGET: usize = 500;
 /// How long a trace context may be, in bytes.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::terminal::steers;
-use crate::{JobId, JobRow, Pause, Stats};
+use crate::{JobId, JobRow, Pause, Scope, Stats};
 
 pub(super) fn row(row: &JobRow, payload: bool) -> String {
     let mut value = plain(serde_json::to_value(row).unwrap_or_default());
@@ -35,6 +35,15 @@ pub(super) fn revived(id: JobId, successor: JobId) -> String {
 
 pub(super) fn imported(count: u64, dry_run: bool) -> String {
     line(&json!({ "imported": count, "dry_run": dry_run }))
+}
+
+/// For as long as `stats` says.
+pub(super) fn paused(scope: &Scope) -> String {
+    line(&json!({ "scope": scope, "paused": true }))
+}
+
+pub(super) fn resumed(scope: &Scope, resumed: bool) -> String {
+    line(&json!({ "scope": scope, "resumed": resumed }))
 }
 
 pub(super) fn value(value: &impl Serialize) -> String {

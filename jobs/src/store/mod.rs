@@ -134,7 +134,7 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     ///
     /// # Errors
     ///
-    /// The database fails.
+    /// The name is empty, longer than 100 bytes or has control characters, or the database fails.
     fn pause(&self, scope: &Scope, time: Option<Duration>) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Ends a pause, and says whether there was one.

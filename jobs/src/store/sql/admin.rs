@@ -133,6 +133,7 @@ impl SqlStore {
 
     pub(super) async fn pause_scope(&self, scope: &Scope, time: Option<Duration>) -> Result<(), Error> {
         let (scope, name) = scope_of(scope);
+        crate::enqueue::check(scope, name, crate::enqueue::NAME)?;
         let values = [Value::Text(scope), Value::Text(name), Value::MaybeInt(time.map(ms))];
         self.fetch("pause", PAUSE, &values).await.map(drop)
     }
