@@ -229,7 +229,8 @@ pub struct Imported {
     pub job: NewJob,
     /// When it failed.
     pub failed_at: SystemTime,
-    /// Of which kind it is. A business failure is brought in as DEAD.
+    /// Of which kind it is. A business failure is brought in as DEAD, without an ERROR and without
+    /// [`Runner::on_dead`](crate::Runner::on_dead): whoever brings it in knows. The gauge and `stats` count it.
     pub class: FailureClass,
     /// What happened, in words: stored in one line, at most 300 characters, and without the secrets of any URL.
     pub reason: String,
