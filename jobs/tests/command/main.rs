@@ -331,6 +331,14 @@ fn what_cannot_be_opened_is_said_and_not_made() {
     assert!(err(&output).contains("refused") && !err(&output).contains("s3cret"), "{}", err(&output));
 }
 
+/// Whether the server has it or not: the command has.
+#[test]
+fn the_command_speaks_tls() {
+    let Ok(url) = std::env::var("REDIAL_TEST_POSTGRES") else { return };
+    let output = alone(&["--url", &format!("{url}?sslmode=require"), "stats"]);
+    assert!(!err(&output).contains("without TLS"), "{}", err(&output));
+}
+
 #[test]
 fn help_has_examples() {
     let output = alone(&["--help"]);
