@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use redial_jobs::{Candidate, Candidates, Error, JobId, Plan, Recovery, RecoveryStore, Step, Sweeper, Swept};
+use redial_jobs::{Burial, Candidate, Candidates, Error, JobId, Plan, Recovery, RecoveryStore, Step, Sweeper, Swept};
 use sqlx::{Row, SqlitePool, sqlite::SqlitePoolOptions};
 
 /// As it was found. A worker's heartbeat says that it lives.
@@ -46,7 +46,8 @@ SELECT j.id, j.type, j.target_id,
         AND h.error <> $1 AND h.id <= j.id AND h.id > COALESCE((SELECT max(c.id) FROM async_jobs c
             WHERE c.type = j.type AND c.target_id = j.target_id AND c.status = 'COMPLETED'), 0)),
     (SELECT count(*) FROM async_jobs h WHERE h.type = j.type AND h.target_id = j.target_id AND h.status = 'FAILED'
-        AND h.error = $1 AND h.id <= j.id)
+        AND h.error = $1 AND h.id <= j.id AND h.id > COALESCE((SELECT max(c.id) FROM async_jobs c
+            WHERE c.type = j.type AND c.target_id = j.target_id AND c.status = 'COMPLETED'), 0))
 FROM async_jobs j WHERE ";
 
 #[derive(Clone)]
@@ -70,6 +71,12 @@ impl AsyncJobs {
         Ok(rows.map_err(|error| Error::store("plan", error))?.into_iter().map(candidate).collect())
     }
 
+    /// Whether a later job of its target exists by now, which did not when it was judged: an application enqueued one.
+    async fn overtaken(tx: &mut sqlx::SqliteConnection, job: &Candidate) -> sqlx::Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM async_jobs WHERE type = $1 AND target_id = $2 AND id > $3)";
+        sqlx::query_scalar(sql).bind(&job.job_type).bind(&job.target).bind(job.id.0).fetch_one(tx).await
+    }
+
     /// Closes a row, if it still stands as it was judged, and says whether it did.
     async fn close(tx: &mut sqlx::SqliteConnection, job: &Candidate, ghost: bool, settled: &str) -> sqlx::Result<bool> {
         let now = now();
@@ -89,6 +96,10 @@ impl AsyncJobs {
             Step::Wait { .. } => swept.waiting += 1,
             Step::Supersede { job, ghost } => {
                 swept.superseded += u32::from(Self::close(tx, job, *ghost, "SUPERSEDED").await?);
+            }
+            // Judged anew by the next sweep, as one with a later job.
+            Step::Bury(Burial { job, .. }) | Step::Recover { job, .. } if Self::overtaken(tx, job).await? => {
+                swept.overtaken += 1;
             }
             Step::Bury(burial) => {
                 if Self::close(tx, &burial.job, burial.ghost, "DEAD").await? {

@@ -11,7 +11,8 @@ use crate::JobId;
 pub struct Kind {
     /// [`Job::TYPE`](crate::Job::TYPE).
     pub job_type: String,
-    /// [`Job::PROVIDER`](crate::Job::PROVIDER): while it is paused, its jobs are not claimed.
+    /// [`Job::PROVIDER`](crate::Job::PROVIDER): while it is paused, its jobs are not claimed. Nor are those that were
+    /// enqueued for another provider ([`NewJob::provider`](crate::NewJob::provider)) while that one is.
     pub provider: Option<String>,
 }
 

@@ -99,7 +99,7 @@ pub enum DeadReason {
     Undecodable,
     /// Nobody handles its type.
     UnknownType,
-    /// It was put off too often, or for too long.
+    /// It was put off too often, or for too long; or its provider asked to be left alone for more than a year.
     PutOff,
 }
 

@@ -9,7 +9,7 @@ use crate::{Error, Job, JobId, Unique};
 /// How long a payload may be, in bytes.
 const PAYLOAD: usize = 1024 * 1024;
 /// How long the name of a type or a provider may be, in bytes.
-const NAME: usize = 100;
+pub(crate) const NAME: usize = 100;
 /// How long a target may be, in bytes.
 const TARGET: usize = 500;
 /// How long a trace context may be, in bytes.
@@ -37,7 +37,7 @@ impl NewJob {
     pub fn of<J: Job>(job: &J) -> Result<Self, Error> {
         const { assert!(!J::MAX_RUNTIME.is_zero(), "a job's MAX_RUNTIME must be more than zero") };
         let payload = serde_json::to_string(job).map_err(|error| Error::payload(J::TYPE, error))?;
-        let new = Self::raw(J::TYPE, job.target(), payload)?.unique(J::UNIQUE);
+        let new = Self::json(J::TYPE.to_owned(), job.target(), payload)?.unique(J::UNIQUE);
         match J::PROVIDER {
             Some(provider) => new.provider(provider),
             None => Ok(new),
@@ -48,13 +48,22 @@ impl NewJob {
     ///
     /// # Errors
     ///
-    /// As of [`of`](Self::of).
+    /// As of [`of`](Self::of); or it is no JSON.
     pub fn raw(
         job_type: impl Into<String>,
         target: impl Into<String>,
         payload: impl Into<String>,
     ) -> Result<Self, Error> {
-        let (job_type, target, payload) = (job_type.into(), target.into(), payload.into());
+        let payload = payload.into();
+        let new = Self::json(job_type.into(), target.into(), payload)?;
+        match serde_json::from_str::<serde::de::IgnoredAny>(&new.payload) {
+            Ok(_) => Ok(new),
+            Err(error) => Err(Error::invalid(format!("the payload of a job `{}` is no JSON: {error}", new.job_type))),
+        }
+    }
+
+    /// The payload is JSON.
+    fn json(job_type: String, target: String, payload: String) -> Result<Self, Error> {
         check("type", &job_type, NAME)?;
         check("target", &target, TARGET)?;
         if payload.len() > PAYLOAD {

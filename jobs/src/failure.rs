@@ -69,7 +69,8 @@ impl Failure {
         self
     }
 
-    /// The successor starts no earlier than this (J10), by our clock.
+    /// The successor starts no earlier than this (J10), by our clock. More than a year away is no wait but a mistake: the
+    /// job is DEAD at once ([`DeadReason::PutOff`]), so that a person hears of it.
     pub fn not_before(mut self, time: SystemTime) -> Self {
         self.not_before = Some(time);
         self

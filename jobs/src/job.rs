@@ -34,7 +34,8 @@ use crate::{BoxError, JobId};
 /// ```
 pub trait Job: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Its name in the table, 1 to 100 bytes. It outlives releases: a job stored under a name that nobody handles any more
-    /// becomes DEAD.
+    /// waits, and is reported by a WARN once it has waited for [`Recovery::stuck_after`](crate::Recovery::stuck_after). It
+    /// is DEAD only where [`Runner::refuse_unknown_types`](crate::Runner::refuse_unknown_types) says so.
     const TYPE: &'static str;
 
     /// How long its handler may run, more than zero. A handler past it is cancelled and its job FAILED; one that hangs and

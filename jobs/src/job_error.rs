@@ -2,7 +2,7 @@
 
 use std::{
     error::Error as StdError,
-    fmt,
+    fmt::{self, Write as _},
     time::{Duration, SystemTime},
 };
 
@@ -71,7 +71,7 @@ impl JobError {
     }
 
     /// Not now: the same job again after this wait, without counting as an attempt. Not for a provider that failed, which
-    /// is what attempts are counted for.
+    /// is what attempts are counted for. At least 100 ms.
     pub fn snooze(wait: Duration) -> Self {
         Self { kind: Kind::Snooze(wait), source: None }
     }
@@ -139,10 +139,14 @@ impl fmt::Display for JobError {
             Kind::Snooze(wait) => write!(f, "put off for {wait:?}")?,
             Kind::Source => {}
         }
-        match (&self.kind, &self.source) {
-            (Kind::Source, Some(source)) => write!(f, "{source}"),
-            (_, Some(source)) => write!(f, ": {source}"),
-            (_, None) => Ok(()),
+        let Some(source) = &self.source else { return Ok(()) };
+        // The text is not ours, so it may hold the secrets of a URL.
+        let mut text = String::new();
+        write!(text, "{source}")?;
+        let text = redial::redacted(&text);
+        match &self.kind {
+            Kind::Source => f.write_str(&text),
+            _ => write!(f, ": {text}"),
         }
     }
 }

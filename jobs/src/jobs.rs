@@ -45,19 +45,21 @@ impl<S: JobStore> Jobs<S> {
     }
 
     /// Enqueues these where `every` has passed since the last time, by whichever instance: a nightly run on many machines.
-    /// `None`: it is not due ([`JobStore::enqueue_every`]).
+    /// `None`: it is not due ([`JobStore::enqueue_every`]). The name, 1 to 100 bytes, stands for the interval in the table;
+    /// those of [`Runner::every`](crate::Runner::every) and of our own ticks are apart from it.
     ///
     /// # Errors
     ///
-    /// One of them cannot be stored, or the store fails; none is enqueued, and it is still due.
+    /// The name is empty, too long or has control characters, one of them cannot be stored, or the store fails; none is enqueued, and it is still due.
     pub async fn enqueue_every<'j, J: Job>(
         &self,
         name: &str,
         every: std::time::Duration,
         jobs: impl IntoIterator<Item = &'j J>,
     ) -> Result<Option<Vec<Enqueued>>, Error> {
+        crate::enqueue::check("interval's name", name, 100)?;
         let jobs = jobs.into_iter().map(NewJob::of).collect::<Result<Vec<_>, _>>()?;
-        self.store.enqueue_every(name, every, &jobs).await
+        self.store.enqueue_every(&format!("batch {name}"), every, &jobs).await
     }
 }
 

@@ -12,7 +12,7 @@
 //! | `redial_jobs_recovered` | gauge | | those of the last sweep |
 //! | `redial_jobs_oldest_pending_seconds` | gauge | | how long the job has waited that has been claimable for longest |
 //! | `redial_jobs_ghosts` | gauge | | jobs whose lease ran out, which no sweep has found yet |
-//! | `redial_jobs_dead` | gauge | | jobs that are DEAD: the one to alert on |
+//! | `redial_jobs_dead` | gauge | | jobs that are DEAD and the newest of their target: the one to alert on |
 //! | `redial_jobs_store_errors_total` | counter | `doing` | answers that the database did not give |
 //!
 //! | label | values |

@@ -49,6 +49,9 @@ impl Default for Recovery {
 }
 
 impl Recovery {
+    /// The highest limit of failures, and of ghosts.
+    pub(crate) const MOST: u32 = 20;
+
     /// How many failures in all, since the last COMPLETED, make a target DEAD: the first one is counted, ghosts are not.
     /// 3 by default, 1 to 20.
     pub fn failures(mut self, failures: u32) -> Self {
@@ -190,8 +193,8 @@ impl Recovery {
             }
             Ok(())
         };
-        count("failures", self.failures, 20)?;
-        count("ghosts", self.ghosts, 20)?;
+        count("failures", self.failures, Self::MOST)?;
+        count("ghosts", self.ghosts, Self::MOST)?;
         count("per_sweep", self.per_sweep, 10_000)?;
         count("per_provider", self.per_provider, 10_000)?;
         let tick = Duration::from_millis(1);

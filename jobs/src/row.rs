@@ -43,7 +43,7 @@ pub struct JobRow {
     /// Until when its worker holds it.
     #[serde(serialize_with = "maybe_rfc3339")]
     pub lease_until: Option<SystemTime>,
-    /// How it failed.
+    /// How it failed. `None` as well where a later release wrote a class that this one does not know.
     pub failure: Option<FailureClass>,
     /// The same in words.
     pub error: Option<String>,
@@ -51,7 +51,7 @@ pub struct JobRow {
     pub history: Vec<AttemptRecord>,
     /// Whether the work may have taken effect although nothing says so.
     pub outcome_unknown: bool,
-    /// Why recovery gave it up.
+    /// Why recovery gave it up. `None` as well where a later release wrote a reason that this one does not know.
     pub dead: Option<DeadReason>,
     /// When recovery looks at it. `None`: nothing is left to do.
     #[serde(serialize_with = "maybe_rfc3339")]
@@ -163,7 +163,8 @@ pub struct TypeStats {
     pub completed: u64,
     /// Jobs that failed, and are history.
     pub failed: u64,
-    /// Jobs that were given up.
+    /// Jobs that were given up and are the newest of their target: a person must look. One that was revived, or whose
+    /// target was enqueued anew, is history and not counted.
     pub dead: u64,
 }
 

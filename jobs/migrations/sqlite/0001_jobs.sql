@@ -1,5 +1,5 @@
 -- The table of jobs, for SQLite 3.42 or later. Times are milliseconds since 1970 by the database's clock.
-CREATE TABLE redial_jobs (
+CREATE TABLE "redial_jobs" (
     id              INTEGER PRIMARY KEY AUTOINCREMENT,
     job_type        TEXT    NOT NULL,
     target          TEXT    NOT NULL,
@@ -46,37 +46,37 @@ CREATE TABLE redial_jobs (
 );
 
 -- At most one active job for each target.
-CREATE UNIQUE INDEX redial_jobs_live ON redial_jobs (job_type, target) WHERE state IN ('PENDING', 'PROCESSING');
+CREATE UNIQUE INDEX "redial_jobs_live" ON "redial_jobs" (job_type, target) WHERE state IN ('PENDING', 'PROCESSING');
 -- At most one in all, where one that COMPLETED is enough.
-CREATE UNIQUE INDEX redial_jobs_once ON redial_jobs (job_type, target)
+CREATE UNIQUE INDEX "redial_jobs_once" ON "redial_jobs" (job_type, target)
     WHERE once = 1 AND state IN ('PENDING', 'PROCESSING', 'COMPLETED');
 -- At most one successor for each failure.
-CREATE UNIQUE INDEX redial_jobs_successor ON redial_jobs (parent_id) WHERE parent_id IS NOT NULL;
+CREATE UNIQUE INDEX "redial_jobs_successor" ON "redial_jobs" (parent_id) WHERE parent_id IS NOT NULL;
 -- The claim.
-CREATE INDEX redial_jobs_ready ON redial_jobs (job_type, run_at, id) WHERE state = 'PENDING';
+CREATE INDEX "redial_jobs_ready" ON "redial_jobs" (job_type, run_at, id) WHERE state = 'PENDING';
 -- Ghosts.
-CREATE INDEX redial_jobs_lease ON redial_jobs (lease_until) WHERE state = 'PROCESSING';
+CREATE INDEX "redial_jobs_lease" ON "redial_jobs" (lease_until) WHERE state = 'PROCESSING';
 -- Failures to repair, of each provider the longest due first.
-CREATE INDEX redial_jobs_due ON redial_jobs (provider, retry_at, id) WHERE state = 'FAILED' AND retry_at IS NOT NULL;
+CREATE INDEX "redial_jobs_due" ON "redial_jobs" (provider, retry_at, id) WHERE state = 'FAILED' AND retry_at IS NOT NULL;
 -- What a person must look at.
-CREATE INDEX redial_jobs_dead ON redial_jobs (job_type) WHERE state = 'DEAD';
+CREATE INDEX "redial_jobs_dead" ON "redial_jobs" (job_type) WHERE state = 'DEAD';
 -- The history of a target, and that of a chain.
-CREATE INDEX redial_jobs_target ON redial_jobs (job_type, target, id);
-CREATE INDEX redial_jobs_chain ON redial_jobs (root_id) WHERE root_id IS NOT NULL;
+CREATE INDEX "redial_jobs_target" ON "redial_jobs" (job_type, target, id);
+CREATE INDEX "redial_jobs_chain" ON "redial_jobs" (root_id) WHERE root_id IS NOT NULL;
 -- How a provider does.
-CREATE INDEX redial_jobs_provider ON redial_jobs (provider, finished_at, id)
+CREATE INDEX "redial_jobs_provider" ON "redial_jobs" (provider, finished_at, id)
     WHERE provider IS NOT NULL AND finished_at IS NOT NULL;
-CREATE INDEX redial_jobs_canary ON redial_jobs (provider)
+CREATE INDEX "redial_jobs_canary" ON "redial_jobs" (provider)
     WHERE origin = 'RECOVERED' AND state IN ('PENDING', 'PROCESSING');
 
 -- Who made the last sweep, and when the next one is due.
-CREATE TABLE redial_jobs_ticks (
+CREATE TABLE "redial_jobs_ticks" (
     name    TEXT   PRIMARY KEY,
     next_at BIGINT NOT NULL
 );
 
 -- What is not claimed for now. No end: until somebody resumes it.
-CREATE TABLE redial_jobs_pauses (
+CREATE TABLE "redial_jobs_pauses" (
     scope    TEXT   NOT NULL CHECK (scope IN ('type', 'provider')),
     name     TEXT   NOT NULL,
     until_at BIGINT,

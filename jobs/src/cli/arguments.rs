@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::{SignedDuration, Timestamp};
 
 use super::terminal::Color;
-use crate::{Scope, State};
+use crate::{Recovery, Scope, State};
 
 /// A table of jobs: what is in it, what became of it, and what to do about it.
 #[derive(Debug, Parser)]
@@ -30,7 +30,7 @@ const EXAMPLES: &str = "Examples:
   REDIAL_JOBS_URL=sqlite:jobs.db redial-jobs sweep --dry-run
   redial-jobs --url sqlite:jobs.db list --state dead --format json | jq .error
 
-Exit codes: 0 done, 1 what was asked for is not there (stats: jobs are DEAD), 2 the table cannot be asked.";
+Exit codes: 0 done, 1 what was asked for is not there (stats: a person must look at DEAD jobs), 2 the table cannot be asked, or the\nanswer not printed.";
 
 /// Where the table is.
 #[derive(Debug, Args)]
@@ -66,7 +66,8 @@ pub(super) enum Command {
     },
     /// Sweeps once: enqueues successors of ghosts and failures, and gives up what is spent.
     Sweep(SweepCommand),
-    /// Counts jobs by type and state. Exits with 1 where jobs are DEAD.
+    /// Counts jobs by type and state; of DEAD jobs, those that are the newest of their target. Exits with 1 where there are
+    /// such.
     Stats,
     /// Brings in failures of an older system, so that recovery repairs them. Targets that have a job are left out.
     Import(Import),
@@ -112,11 +113,12 @@ pub(super) struct SweepCommand {
     /// Shows the plan, and does nothing.
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// How many failures make a target DEAD.
-    #[arg(long, default_value_t = 3)]
+    /// How many failures make a target DEAD: what your workers' Recovery::failures says. Without it, the most that it can
+    /// say, so that nothing is given up that they would repair.
+    #[arg(long, default_value_t = Recovery::MOST)]
     pub(super) failures: u32,
-    /// How many ghosts make a target DEAD.
-    #[arg(long, default_value_t = 3)]
+    /// How many ghosts make a target DEAD: what your workers' Recovery::ghosts says. Without it, as above.
+    #[arg(long, default_value_t = Recovery::MOST)]
     pub(super) ghosts: u32,
     /// How many successors are enqueued at most.
     #[arg(long, default_value_t = 100)]

@@ -1,7 +1,12 @@
 //! Which table is meant.
 
+use std::time::Duration;
+
 use super::arguments::Table;
 use crate::{Error, Jobs, SqlOptions, SqlPool, SqlStore};
+
+/// How long the server has to answer.
+const ANSWER: Duration = Duration::from_secs(5);
 
 const FORMS: &str = "it must be sqlite:FILE or postgres://USER@HOST/NAME";
 
@@ -34,13 +39,20 @@ async fn sqlite(file: &str) -> Result<SqlPool, Error> {
     if !std::path::Path::new(file).is_file() {
         return Err(Error::invalid(format!("there is no file {file}")));
     }
-    let options = SqliteConnectOptions::new().filename(file).busy_timeout(std::time::Duration::from_secs(5));
+    let options = SqliteConnectOptions::new().filename(file).busy_timeout(ANSWER);
     let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await;
     Ok(pool.map_err(|error| Error::store("open its file", error))?.into())
 }
 
 async fn postgres(url: &str) -> Result<SqlPool, Error> {
-    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1);
-    let pool = pool.acquire_timeout(std::time::Duration::from_secs(5)).connect(url).await;
-    Ok(pool.map_err(|error| Error::store("connect", error))?.into())
+    use sqlx::{ConnectOptions, Connection, postgres::PgConnectOptions};
+    let failed = |error| Error::store("connect", error);
+    let options: PgConnectOptions = url.parse().map_err(failed)?;
+    // A pool would try again until its time is up, and not say why.
+    match tokio::time::timeout(ANSWER, options.connect()).await {
+        Ok(connected) => connected.map_err(failed)?.close().await.map_err(failed)?,
+        Err(_) => return Err(Error::store("connect", format!("no answer within {ANSWER:?}"))),
+    }
+    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(1).acquire_timeout(ANSWER);
+    Ok(pool.connect_lazy_with(options).into())
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::{JobId, JobRow, Pause, Stats};
+use super::terminal::steers;
+use crate::{JobId, JobRow, Pause, Scope, Stats};
 
 pub(super) fn row(row: &JobRow, payload: bool) -> String {
     let mut value = plain(serde_json::to_value(row).unwrap_or_default());
@@ -36,12 +37,31 @@ pub(super) fn imported(count: u64, dry_run: bool) -> String {
     line(&json!({ "imported": count, "dry_run": dry_run }))
 }
 
+/// For as long as `stats` says.
+pub(super) fn paused(scope: &Scope) -> String {
+    line(&json!({ "scope": scope, "paused": true }))
+}
+
+pub(super) fn resumed(scope: &Scope, resumed: bool) -> String {
+    line(&json!({ "scope": scope, "resumed": resumed }))
+}
+
 pub(super) fn value(value: &impl Serialize) -> String {
     line(&plain(serde_json::to_value(value).unwrap_or_default()))
 }
 
+/// JSON escapes some control characters; the others, and what steers a terminal besides, may be escaped. They stand in
+/// strings alone.
 fn line(value: &Value) -> String {
-    format!("{value}\n")
+    let mut line = String::new();
+    for c in value.to_string().chars() {
+        match steers(c) {
+            true => line.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => line.push(c),
+        }
+    }
+    line.push('\n');
+    line
 }
 
 /// Spans as seconds, where serde writes objects.

@@ -31,6 +31,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(runtime) => runtime.block_on(dispatch(&arguments, &terminal)),
         Err(error) => Err(Error::store("start", error.to_string())),
     };
+    if let Some(failure) = terminal.failure() {
+        terminal.err(&format!("error: what was asked for cannot be printed: {failure}\n"));
+        return ExitCode::from(2);
+    }
     match ended {
         Ok(code) => code,
         Err(error) => {
@@ -91,16 +95,35 @@ async fn dispatch(arguments: &Arguments, terminal: &Terminal) -> Result<ExitCode
             }
         }
         Command::Pause(asked) => {
-            jobs.store().pause(&asked.scope(), asked.time).await?;
-            terminal.out(&format!("paused: {}\n", human::scope(&asked.scope())));
+            let scope: Scope = asked.scope();
+            jobs.store().pause(&scope, asked.time).await?;
+            match json {
+                true => terminal.out(&json::paused(&scope)),
+                false => terminal.out(&format!("paused: {}\n", human::scope(&scope))),
+            }
+            hint(&jobs, &scope, terminal).await?;
         }
         Command::Resume(asked) => {
             let scope: Scope = asked.scope();
-            let was = if jobs.store().resume(&scope).await? { "resumed" } else { "was not paused" };
-            terminal.out(&format!("{was}: {}\n", human::scope(&scope)));
+            let resumed = jobs.store().resume(&scope).await?;
+            let was = if resumed { "resumed" } else { "was not paused" };
+            match json {
+                true => terminal.out(&json::resumed(&scope, resumed)),
+                false => terminal.out(&format!("{was}: {}\n", human::scope(&scope))),
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A mistyped name pauses nothing.
+async fn hint(jobs: &Jobs<SqlStore>, scope: &Scope, terminal: &Terminal) -> Result<(), Error> {
+    let Scope::Type(name) = scope else { return Ok(()) };
+    let filter = Filter { job_type: Some(name.clone()), limit: Some(1), ..Filter::default() };
+    if jobs.store().list(&filter).await?.is_empty() {
+        terminal.err(&format!("note: the table holds no job of the type {}\n", terminal::plain(name)));
+    }
+    Ok(())
 }
 
 async fn revive(jobs: &Jobs<SqlStore>, ids: &[i64], json: bool, terminal: &Terminal) -> Result<ExitCode, Error> {

@@ -1,6 +1,9 @@
 //! What is printed, and whether in colours.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    cell::RefCell,
+    io::{self, IsTerminal, Write},
+};
 
 use clap::ValueEnum;
 
@@ -17,6 +20,8 @@ pub(super) enum Color {
 /// Where the command prints.
 pub(super) struct Terminal {
     colours: bool,
+    /// Why what was asked for could not be printed: the first time.
+    failed: RefCell<Option<io::Error>>,
 }
 
 impl Terminal {
@@ -29,12 +34,21 @@ impl Terminal {
                 io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
             }
         };
-        Terminal { colours }
+        Terminal { colours, failed: RefCell::default() }
     }
 
-    /// Prints what was asked for. A reader that has gone (`| head`) ends it quietly.
+    /// Prints what was asked for.
     pub(super) fn out(&self, text: &str) {
-        let _ = io::stdout().lock().write_all(text.as_bytes());
+        let mut stdout = io::stdout().lock();
+        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            self.failed.borrow_mut().get_or_insert(error);
+        }
+    }
+
+    /// Why what was asked for was not printed: a full disk, say. A reader that has gone (`| head`) has read enough.
+    pub(super) fn failure(&self) -> Option<String> {
+        let failed = self.failed.borrow();
+        failed.as_ref().filter(|error| error.kind() != io::ErrorKind::BrokenPipe).map(io::Error::to_string)
     }
 
     /// Prints what went wrong.
@@ -65,5 +79,12 @@ impl Terminal {
 
 /// A text that somebody else wrote, in one line: a control character could steer the terminal.
 pub(super) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
+}
+
+/// Whether a terminal does something else than to show it: controls, ends of lines, and what turns the direction of the
+/// text that follows (Unicode's Bidi_Control).
+pub(super) fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -86,8 +86,9 @@ impl JobContext {
     /// A key for this step with this body: another body has another key. It guards a repeat of the same bytes only; against
     /// doing the work twice with different ones, [`Job::verify`](crate::Job::verify) does.
     pub fn key_for(&self, step: &str, body: &[u8]) -> HeaderValue {
-        // The step has a length in front, so that no step and body together read as another pair.
-        let name = [&step.len().to_be_bytes(), step.as_bytes(), body].concat();
+        // In front a byte that no step of `key` can begin with, since it is no text; then a length, so that no step and body
+        // together read as another pair.
+        let name = [&[0xFF][..], &step.len().to_be_bytes(), step.as_bytes(), body].concat();
         header(&format!("\"{}\"", self.uuid(&name)))
     }
 

@@ -20,6 +20,7 @@ use super::{
     guard::{End, guard},
     handler::{Handler, Undecodable},
     hold::{Hold, Holds},
+    limits::SHORTEST_SNOOZE,
     panics::text_of,
     signal::Signal,
 };
@@ -125,7 +126,7 @@ impl<S: JobStore> Desk<S> {
     fn put_off(&self, job: &Claimed, wait: Duration) -> End {
         match self.limits.put_off(job) {
             Some(reason) => End::Failed(Failure::new(FailureClass::PutOff, reason)),
-            None => End::Snoozed(wait),
+            None => End::Snoozed(wait.max(SHORTEST_SNOOZE)),
         }
     }
 

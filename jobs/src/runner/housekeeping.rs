@@ -112,6 +112,10 @@ impl<S> Tick<S> {
         Self { name, interval, batch: Box::new(batch), store: std::marker::PhantomData }
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) fn check(&self) -> Result<(), Error> {
         crate::enqueue::check("interval's name", &self.name, 100)?;
         match self.interval < Duration::from_millis(10) {

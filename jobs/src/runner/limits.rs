@@ -4,6 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use crate::{Claimed, Error};
 
+/// No job is put off for less: one that asks for no wait would else run as fast as the table can be written.
+pub(super) const SHORTEST_SNOOZE: Duration = Duration::from_millis(100);
+
 /// See the methods of [`Runner`](crate::Runner).
 #[derive(Clone, Debug)]
 pub(super) struct Limits {

@@ -16,7 +16,13 @@ mod signal;
 mod source;
 mod worker;
 
-use std::{collections::HashMap, fmt, future::Future, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    future::Future,
+    sync::Arc,
+    time::Duration,
+};
 
 use http::Extensions;
 
@@ -197,7 +203,7 @@ impl<S: JobStore> Runner<S> {
         self
     }
 
-    /// The worker's name in the table. Random by default, with the number of its process.
+    /// The worker's name in the table, of which 100 bytes are stored; without control characters. Random by default, with the number of its process.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -234,7 +240,7 @@ impl<S: JobStore> Runner<S> {
     }
 
     /// Enqueues a batch every so often: of many runners, one does so each time. The first time at once. The name stands for
-    /// the interval in the table.
+    /// the interval in the table, and is no other batch's.
     ///
     /// Each job is enqueued as [`Jobs::enqueue_if_absent`] does, so that a batch may name what is active already, but for
     /// targets whose newest job is FAILED: recovery has those, at its own pace. A DEAD one is tried again, which is an ERROR
@@ -290,8 +296,21 @@ impl<S: JobStore> Runner<S> {
         if !(1..=10_000).contains(&self.concurrency) {
             return Err(Error::invalid(format!("Runner::concurrency is {}: it must be 1 to 10000", self.concurrency)));
         }
+        if self.name.chars().any(char::is_control) {
+            return Err(Error::invalid(format!("Runner::name is {:?}: it must have no control characters", self.name)));
+        }
+        if let Some(retention) = &self.retention {
+            retention.check()?;
+        }
         self.limits.check()?;
         self.ticks.iter().try_for_each(Tick::check)?;
+        let mut names = HashSet::new();
+        if let Some(twice) = self.ticks.iter().find(|tick| !names.insert(tick.name())) {
+            let name = twice.name();
+            return Err(Error::invalid(format!(
+                "two batches are called `{name}`: one of them would never be enqueued, so give each a name of its own"
+            )));
+        }
         self.recovery.check()
     }
 }

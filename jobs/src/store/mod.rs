@@ -5,6 +5,7 @@ pub(crate) mod sql;
 mod wakes;
 
 use std::{
+    fmt,
     future::Future,
     time::{Duration, SystemTime},
 };
@@ -38,7 +39,7 @@ pub trait RecoveryStore: Send + Sync {
     fn apply(&self, plan: &Plan) -> impl Future<Output = Result<Swept, Error>> + Send;
 
     /// Takes the next tick of this name, where it is due; of several that ask at once, one gets it. The first time it is
-    /// due at once.
+    /// due at once. `sweep`, `prune` and names that begin with `every ` or `batch ` are this crate's own.
     ///
     /// # Errors
     ///
@@ -138,7 +139,7 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     ///
     /// # Errors
     ///
-    /// The database fails.
+    /// The name is empty, longer than 100 bytes or has control characters, or the database fails.
     fn pause(&self, scope: &Scope, time: Option<Duration>) -> impl Future<Output = Result<(), Error>> + Send;
 
     /// Ends a pause, and says whether there was one.
@@ -189,7 +190,7 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     ///
     /// # Errors
     ///
-    /// The database fails.
+    /// The batch is 0, or the database fails.
     fn prune(&self, retention: &Retention) -> impl Future<Output = Result<u64, Error>> + Send;
 
     /// Brings in failures of an older system, so that recovery repairs them. Enqueueing waits while it lasts.
@@ -227,16 +228,29 @@ pub struct Pause {
 }
 
 /// A failure of an older system.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Imported {
     /// The job that would repair it. Its delay does not count.
     pub job: NewJob,
     /// When it failed.
     pub failed_at: SystemTime,
-    /// Of which kind it is. A business failure is brought in as DEAD.
+    /// Of which kind it is. A business failure is brought in as DEAD, without an ERROR and without
+    /// [`Runner::on_dead`](crate::Runner::on_dead): whoever brings it in knows. The gauge and `stats` count it.
     pub class: FailureClass,
     /// What happened, in words: stored in one line, at most 300 characters, and without the secrets of any URL.
     pub reason: String,
+}
+
+// What somebody else wrote may hold the secrets of a URL.
+impl fmt::Debug for Imported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Imported")
+            .field("job", &self.job)
+            .field("failed_at", &self.failed_at)
+            .field("class", &self.class)
+            .field("reason", &redial::redacted(&self.reason))
+            .finish()
+    }
 }
 
 /// How failures of an older system are brought in. A target that has a job already is left out, so that bringing the same

@@ -155,7 +155,8 @@ async fn revives_once(place: &Place) {
     let again = ask(place, &["revive", &bob.to_string()]);
     assert_eq!(again.status.code(), Some(1));
     assert!(err(&again).starts_with(&format!("error: job {bob} ")), "{}", err(&again));
-    assert_eq!(ask(place, &["stats"]).status.code(), Some(1), "its row is history, and DEAD");
+    assert_eq!(ask(place, &["stats"]).status.code(), Some(0), "its row is history: somebody has seen to it");
+    assert_eq!(lines(place, &["list", "--state", "dead"]).len(), 1);
     assert_eq!(lines(place, &["list", "--target", "bob"])[0]["origin"], "REVIVED");
 }
 
@@ -197,6 +198,16 @@ async fn pauses_and_resumes(place: &Place) {
     );
     assert_eq!(said(place, &["resume", "--type", "mail"]), "resumed: type mail\n");
     assert_eq!(said(place, &["resume", "--type", "mail"]), "was not paused: type mail\n");
+
+    let nothing = ask(place, &["pause", "--type", ""]);
+    assert_eq!((nothing.status.code(), err(&nothing).as_str()), (Some(2), "error: a job's type is empty\n"));
+    let unknown = ask(place, &["pause", "--type", "mial"]);
+    assert_eq!(err(&unknown), "note: the table holds no job of the type mial\n");
+    let line = |arguments: &[&str]| lines(place, arguments)[0].clone();
+    let paused = serde_json::json!({ "scope": { "provider": "hub" }, "paused": true });
+    assert_eq!(line(&["pause", "--provider", "hub"]), paused);
+    let resumed = serde_json::json!({ "scope": { "provider": "hub" }, "resumed": true });
+    assert_eq!(line(&["resume", "--provider", "hub"]), resumed);
 }
 
 async fn brings_in_old_failures(place: &Place) {
@@ -317,7 +328,15 @@ fn what_cannot_be_opened_is_said_and_not_made() {
     // A password is not shown where the server does not answer either.
     let output = alone(&["--url", "postgres://ada:s3cret@127.0.0.1:1/app", "list"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(err(&output).contains("failed to connect") && !err(&output).contains("s3cret"), "{}", err(&output));
+    assert!(err(&output).contains("refused") && !err(&output).contains("s3cret"), "{}", err(&output));
+}
+
+/// Whether the server has it or not: the command has.
+#[test]
+fn the_command_speaks_tls() {
+    let Ok(url) = std::env::var("REDIAL_TEST_POSTGRES") else { return };
+    let output = alone(&["--url", &format!("{url}?sslmode=require"), "stats"]);
+    assert!(!err(&output).contains("without TLS"), "{}", err(&output));
 }
 
 #[test]

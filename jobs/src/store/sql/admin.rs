@@ -26,7 +26,13 @@ FROM {jobs} AS j, (SELECT COALESCE(root_id, id) AS root FROM {jobs} WHERE id = $
 WHERE j.id = r.root OR j.root_id = r.root
 ORDER BY j.id LIMIT 1000";
 
-const COUNTS: &str = "SELECT job_type, state, count(*) FROM {jobs} GROUP BY job_type, state";
+/// Of DEAD jobs only the newest of their target: with a later job, somebody has seen to it.
+const COUNTS: &str = "
+SELECT job_type, state, count(*) FROM {jobs} WHERE state <> 'DEAD' GROUP BY job_type, state
+UNION ALL
+SELECT d.job_type, 'DEAD', count(*) FROM {jobs} AS d {by_dead} WHERE d.state = 'DEAD' AND NOT EXISTS (
+    SELECT 1 FROM {jobs} AS n WHERE n.job_type = d.job_type AND n.target = d.target AND n.id > d.id)
+GROUP BY d.job_type";
 
 /// The same, without what grows with history.
 const OPEN: &str = "
@@ -34,7 +40,9 @@ SELECT job_type, 'PENDING', count(*) FROM {jobs} {by_ready} WHERE state = 'PENDI
 UNION ALL
 SELECT job_type, 'PROCESSING', count(*) FROM {jobs} {by_lease} WHERE state = 'PROCESSING' GROUP BY job_type
 UNION ALL
-SELECT job_type, 'DEAD', count(*) FROM {jobs} {by_dead} WHERE state = 'DEAD' GROUP BY job_type";
+SELECT d.job_type, 'DEAD', count(*) FROM {jobs} AS d {by_dead} WHERE d.state = 'DEAD' AND NOT EXISTS (
+    SELECT 1 FROM {jobs} AS n WHERE n.job_type = d.job_type AND n.target = d.target AND n.id > d.id)
+GROUP BY d.job_type";
 
 const WAITING: &str = "
 SELECT (SELECT {now} - min(run_at) FROM {jobs} {by_ready} WHERE state = 'PENDING' AND run_at <= {now}),
@@ -125,6 +133,7 @@ impl SqlStore {
 
     pub(super) async fn pause_scope(&self, scope: &Scope, time: Option<Duration>) -> Result<(), Error> {
         let (scope, name) = scope_of(scope);
+        crate::enqueue::check(scope, name, crate::enqueue::NAME)?;
         let values = [Value::Text(scope), Value::Text(name), Value::MaybeInt(time.map(ms))];
         self.fetch("pause", PAUSE, &values).await.map(drop)
     }

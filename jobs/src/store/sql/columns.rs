@@ -56,12 +56,13 @@ pub(super) fn job(row: &Row) -> sqlx::Result<JobRow> {
         worker: row.maybe_text(10)?,
         token: row.int(11)?,
         lease_until: at(12)?,
-        failure: row.maybe_text(13)?.map(|name| named(name, FailureClass::parse)).transpose()?,
+        // One that a later release wrote is no reason not to show the rest either.
+        failure: row.maybe_text(13)?.and_then(|name| FailureClass::parse(&name)),
         error: row.maybe_text(14)?,
         // A history that somebody else wrote is no reason not to show the rest.
         history: row.maybe_text(15)?.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         outcome_unknown: row.int(16)? != 0,
-        dead: row.maybe_text(17)?.map(|name| named(name, DeadReason::parse)).transpose()?,
+        dead: row.maybe_text(17)?.and_then(|name| DeadReason::parse(&name)),
         retry_at: at(18)?,
         not_before: at(19)?,
         parent: row.maybe_int(20)?.map(JobId),

@@ -56,9 +56,19 @@ impl SqlStore {
         tick: Option<(&str, Duration)>,
         jobs: &[NewJob],
     ) -> Result<Option<Vec<Enqueued>>, Error> {
+        let enqueued = self.enqueue_synced(tick, jobs).await;
+        // It is enqueued or not, whatever comes of this.
+        let _ = self.0.db.end_synced(self.0.own_file).await;
+        enqueued
+    }
+
+    async fn enqueue_synced(
+        &self,
+        tick: Option<(&str, Duration)>,
+        jobs: &[NewJob],
+    ) -> Result<Option<Vec<Enqueued>>, Error> {
         let failed = |error| Error::store("enqueue", error);
-        let ours = self.0.own_file;
-        let mut tx = self.0.db.begin_synced(ours).await.map_err(failed)?;
+        let mut tx = self.0.db.begin_synced(self.0.own_file).await.map_err(failed)?;
         let mut enqueued = Vec::with_capacity(jobs.len());
         {
             let mut connection = tx.connection();
@@ -80,8 +90,6 @@ impl SqlStore {
         }
         tx.commit().await.map_err(failed)?;
         self.0.waker.wake();
-        // It is enqueued, whatever comes of this.
-        let _ = self.0.db.end_synced(ours).await;
         enqueued.sort_unstable_by_key(|(place, _)| *place);
         Ok(Some(enqueued.into_iter().map(|(_, each)| each).collect()))
     }

@@ -69,7 +69,16 @@ impl SqlStore {
             .busy_timeout(std::time::Duration::from_secs(5));
         // The connection is never given up: a database in memory would be lost with it.
         let pool = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
-        let pool = pool.connect_with(file).await.map_err(|error| Error::store("open its file", error))?;
+        // Who makes the file turns WAL mode on, and for that moment SQLite turns others away at once.
+        let mut tries = 0;
+        let pool = loop {
+            match pool.clone().connect_with(file.clone()).await {
+                Ok(pool) => break pool,
+                Err(error) if tries < 50 && is_busy(&error) => tries += 1,
+                Err(error) => return Err(Error::store("open its file", error)),
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        };
         let store = Self::new(Db::Sqlite(pool), options, true)?;
         store.migrate().await?;
         Ok(store)
@@ -88,6 +97,10 @@ impl SqlStore {
 
     /// The jobs in a pool of yours: an `sqlx::SqlitePool` or an `sqlx::PgPool`.
     ///
+    /// In PostgreSQL a runner listens on a connection of its own, and needs a few more to work with. In a pool of one it
+    /// does not listen: what other processes enqueue is found at the next look
+    /// ([`Runner::poll_every`](crate::Runner::poll_every)).
+    ///
     /// # Errors
     ///
     /// The options break a rule.
@@ -99,6 +112,13 @@ impl SqlStore {
         let sql = self.0.dialect.render(sql);
         self.0.db.fetch(sql, values).await.map_err(|error| Error::store(doing, error))
     }
+}
+
+/// Another process holds the lock (SQLITE_BUSY, and its extended codes).
+#[cfg(feature = "sqlite")]
+fn is_busy(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.and_then(|code| code.parse::<u32>().ok()).is_some_and(|code| code & 0xFF == 5)
 }
 
 impl std::fmt::Debug for SqlStore {

@@ -26,7 +26,8 @@ impl SqlOptions {
         Self::default()
     }
 
-    /// Another name: lower-case letters, digits and `_`, a letter first, 30 at most. Its indexes and the two small tables
+    /// Another name: lower-case letters, digits and `_`, a letter first, 30 at most, and not begin with
+    /// `sqlite_`. Its indexes and the two small tables
     /// beside it begin with it.
     pub fn table(mut self, table: impl Into<String>) -> Self {
         self.table = Some(table.into());
@@ -294,14 +295,15 @@ pub(super) fn state_of(state: &str) -> String {
     format!("j.state || '' = '{state}'")
 }
 
-/// A name that needs no quotes anywhere, and can break out of none.
+/// A name that can break out of no quotes. SQLite keeps those that begin with `sqlite_` to itself.
 fn check(what: &str, name: &str) -> Result<(), Error> {
     let letter_first = name.starts_with(|first: char| first.is_ascii_lowercase());
     let plain = name.chars().all(|each| each.is_ascii_lowercase() || each.is_ascii_digit() || each == '_');
-    if letter_first && plain && name.len() <= NAME {
+    if letter_first && plain && name.len() <= NAME && !name.starts_with("sqlite_") {
         return Ok(());
     }
     Err(Error::invalid(format!(
-        "SqlOptions::{what} is {name:?}: it must be lower-case letters, digits and `_`, a letter first, {NAME} at most"
+        "SqlOptions::{what} is {name:?}: it must be lower-case letters, digits and `_`, a letter first, {NAME} at most, \
+         and not begin with `sqlite_`"
     )))
 }

@@ -80,6 +80,9 @@ impl SqlStore {
             #[cfg(feature = "sqlite")]
             Db::Sqlite(_) => {}
             #[cfg(feature = "postgres")]
+            // A listener keeps its connection: of the only one it would leave none for the work.
+            Db::Postgres(pool) if pool.options().get_max_connections() < 2 => {}
+            #[cfg(feature = "postgres")]
             Db::Postgres(pool) => self.0.waker.listen(pool),
         }
         wakes

@@ -19,6 +19,8 @@ use super::{
 const KINDS: usize = 64;
 /// How much of a worker's name is kept, in bytes.
 const WORKER: usize = 100;
+/// A provider that asks for more is taken to be broken.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 const RENEW: &str = "
 UPDATE {jobs} AS j SET lease_until = {now} + $1 FROM {leases2} WHERE {leased}";
@@ -201,6 +203,10 @@ impl SqlStore {
             attempts => serde_json::to_string(attempts).ok(),
         };
         let left = failure.earliest().map(|time| time.duration_since(SystemTime::now()).unwrap_or_default());
+        let unbelievable = left.is_some_and(|left| left > LONGEST_WAIT);
+        // Nobody would hear of the job again. A person decides, and neither they nor a new job wait for it.
+        let left = left.filter(|_| !unbelievable);
+        let dead = failure.class().dead_at_once().or(unbelievable.then_some(DeadReason::PutOff));
         // The longer of our own wait and the provider's (D3), and jitter only lengthens.
         let wait = recovery.interval().max(left.unwrap_or_default());
         let wait = wait.saturating_add(random_up_to(recovery.jitter_limit()));
@@ -213,7 +219,7 @@ impl SqlStore {
             Value::Int(i64::from(failure.outcome_unknown())),
             Value::Int(ms(wait)),
             Value::MaybeInt(left.map(ms)),
-            Value::MaybeText(failure.class().dead_at_once().map(DeadReason::as_str)),
+            Value::MaybeText(dead.map(DeadReason::as_str)),
             Value::Int(i64::from(recovery.max_failures())),
         ];
         let mut rows = self.fetch("fail", &fail(), &values).await?;
@@ -224,18 +230,21 @@ impl SqlStore {
     }
 }
 
-/// One search of the index for each type, so that a backlog of another one, or a paused one, costs nothing.
+/// One search of the index for each type, so that a backlog of another one, or a paused one, costs nothing. A row may depend
+/// on another provider than its type does: the pauses of both hold.
 fn claim_sql(kinds: usize) -> String {
     let each: Vec<_> = (0..kinds)
         .map(|kind| {
             let (job_type, provider) = (kind * 2 + 4, kind * 2 + 5);
             format!(
                 "SELECT id, run_at FROM (
-    SELECT id, run_at FROM {{jobs}} {{by_ready}}
-    WHERE state = 'PENDING' AND job_type = ${job_type} AND run_at <= {{now}} AND NOT EXISTS (
+    SELECT q.id, q.run_at FROM {{jobs}} AS q {{by_ready}}
+    WHERE q.state = 'PENDING' AND q.job_type = ${job_type} AND q.run_at <= {{now}} AND NOT EXISTS (
         SELECT 1 FROM {{pauses}} AS p
         WHERE (p.until_at IS NULL OR p.until_at > {{now}})
             AND ((p.scope = 'type' AND p.name = ${job_type}) OR (p.scope = 'provider' AND p.name = ${provider})))
+        AND NOT EXISTS (SELECT 1 FROM {{pauses}} AS o
+            WHERE (o.until_at IS NULL OR o.until_at > {{now}}) AND o.scope = 'provider' AND o.name = q.provider)
     ORDER BY run_at, id LIMIT $1 {{skip_locked}}) AS k{kind}"
             )
         })
