@@ -59,7 +59,7 @@ pub async fn a_tick_without_a_name_is_invalid(place: &Place) {
 
 /// A pool of the caller's: another isolation, another journal.
 pub async fn a_pool_that_is_set_otherwise_serves(place: &Place) {
-    let name = std::env::temp_dir().join(format!("eyes8-{}-other.db", place.name));
+    let name = std::env::temp_dir().join(format!("hostile-{}-other.db", place.name));
     let store = match &place.database {
         Database::Sqlite(_) => {
             let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&name).create_if_missing(true);

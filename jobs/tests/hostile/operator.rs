@@ -111,7 +111,7 @@ pub async fn connections_are_killed_all_the_time(place: &Place) {
     }
     let url = std::env::var("REDIAL_TEST_POSTGRES").unwrap();
     // A pool of its own, told apart by its name.
-    let name = format!("eyes8_{}", place.name);
+    let name = format!("hostile_{}", place.name);
     let options: sqlx::postgres::PgConnectOptions = url.parse().unwrap();
     let pool = sqlx::postgres::PgPoolOptions::new()
         .max_connections(4)

@@ -157,7 +157,7 @@ pub async fn migrating_many_times_at_once(place: &Place) {
     }
     if let Database::Sqlite(_) = place.database {
         for round in 0..20 {
-            let path = std::env::temp_dir().join(format!("eyes8-{}-{round}.db", place.name));
+            let path = std::env::temp_dir().join(format!("hostile-{}-{round}.db", place.name));
             let mut all = tokio::task::JoinSet::new();
             for _ in 0..6 {
                 let path = path.clone();
@@ -175,7 +175,7 @@ pub async fn migrating_many_times_at_once(place: &Place) {
 
 /// A client that hangs up cancels the handler of its request, which was enqueueing.
 pub async fn an_abandoned_enqueue_leaves_the_store_usable(place: &Place) {
-    let path = std::env::temp_dir().join(format!("eyes8-{}-abandoned.db", place.name));
+    let path = std::env::temp_dir().join(format!("hostile-{}-abandoned.db", place.name));
     let store = match &place.database {
         Database::Sqlite(_) => Jobs::sqlite(&path).await.unwrap().store().clone(),
         Database::Postgres(_) => place.store.clone(),
