@@ -91,7 +91,8 @@ pub struct Claimed {
     pub root: JobId,
     /// The job that it stands in for.
     pub parent: Option<JobId>,
-    /// An earlier job of its chain may have taken effect, and nothing says so: verify before repeating (J13).
+    /// An earlier job of its chain, or an earlier run of this one that was cancelled, may have taken effect, and nothing
+    /// says so: verify before repeating (J13).
     pub unknown_before: bool,
     /// The trace context that travels with it.
     pub trace: Option<String>,

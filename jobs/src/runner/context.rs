@@ -59,7 +59,7 @@ impl JobContext {
 
     /// Whether an earlier run of its chain may have taken effect without saying so.
     pub fn unknown_before(&self) -> bool {
-        super::may_have_taken_effect(&self.0.job)
+        self.0.job.unknown_before
     }
 
     /// The idempotency key of this step: the same on every attempt of HTTP, in every run and every successor of this job,

@@ -75,7 +75,7 @@ impl<S: JobStore> Desk<S> {
         let deadline = Deadline::after(handler.max_runtime);
         let cx = JobContext::new(job.clone(), run.hold.clone(), deadline, self.shared.clone(), self.stopping.clone());
         let key_is_old = key_is_old(job, handler.key_valid_for);
-        let mut in_doubt = super::may_have_taken_effect(job);
+        let mut in_doubt = job.unknown_before;
         if key_is_old || in_doubt {
             match self.verify(run, handler, &cx, deadline).await {
                 Ok(Ok(Verified::Done)) => return End::DoneBefore,
@@ -218,7 +218,7 @@ impl<S: JobStore> Desk<S> {
                 Held::Lost => observe::dropped(&job, "put off"),
             },
             End::Cancelled => {
-                match persist("release", || self.store.release(std::slice::from_ref(&hold.lease))).await.is_empty() {
+                match persist("release", || self.store.abandon(std::slice::from_ref(&hold.lease))).await.is_empty() {
                     false => observe::released(&job),
                     true => observe::dropped(&job, "given back"),
                 }

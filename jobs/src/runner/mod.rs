@@ -28,17 +28,11 @@ use http::Extensions;
 
 pub use context::JobContext;
 
-use crate::{BoxError, Claimed, Death, Error, Job, JobStore, Jobs, Kind, Recovery, Retention};
+use crate::{BoxError, Death, Error, Job, JobStore, Jobs, Kind, Recovery, Retention};
 use desk::Hook;
 use handler::Handler;
 use housekeeping::Tick;
 use limits::Limits;
-
-/// Whether an earlier run may have taken effect without saying so: one of its chain (J13), or one of this very job that a
-/// shutdown cancelled: it was claimed more often than it was put off.
-fn may_have_taken_effect(job: &Claimed) -> bool {
-    job.unknown_before || job.lease.token > i64::from(job.snoozes) + 1
-}
 
 /// Takes jobs from a store and does them: the worker.
 ///

@@ -117,13 +117,21 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     /// The database fails. Asking again is safe.
     fn snooze(&self, lease: Lease, wait: Duration) -> impl Future<Output = Result<Held, Error>> + Send;
 
-    /// Gives these back as if they had never been claimed: a worker that shuts down does so. Returns those whose lease was
-    /// still held.
+    /// Gives these back as if they had never been claimed, since they were not begun: a worker that shuts down does so.
+    /// Returns those whose lease was still held.
     ///
     /// # Errors
     ///
     /// The database fails: they come back as ghosts.
     fn release(&self, leases: &[Lease]) -> impl Future<Output = Result<Vec<Lease>, Error>> + Send;
+
+    /// The same for those that were begun and cancelled: they may have taken effect, so that the next run verifies first
+    /// ([`Claimed::unknown_before`], J13).
+    ///
+    /// # Errors
+    ///
+    /// As of [`release`](Self::release).
+    fn abandon(&self, leases: &[Lease]) -> impl Future<Output = Result<Vec<Lease>, Error>> + Send;
 
     /// Enqueues a successor of a job that is DEAD and the newest of its target, and counts anew from there:
     /// its failures, and the age of its keys. The keys themselves are those of its chain, so that a step which took effect

@@ -161,6 +161,11 @@ impl JobStore for Flaky {
         self.inner.release(leases).await
     }
 
+    async fn abandon(&self, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
+        self.moods.of_writes.pass().await?;
+        self.inner.abandon(leases).await
+    }
+
     async fn revive(&self, id: JobId) -> Result<JobId, Error> {
         self.inner.revive(id).await
     }

@@ -7,7 +7,10 @@ use crate::{
     JobStore, Lease, NewJob, Pause, Plan, Recovery, RecoveryStore, Retention, Scope, Stats, Swept, Wakes,
 };
 
-use super::SqlStore;
+use super::{
+    SqlStore,
+    work::{ABANDON, RELEASE},
+};
 
 impl RecoveryStore for SqlStore {
     async fn candidates(&self, recovery: &Recovery) -> Result<Candidates, Error> {
@@ -58,7 +61,11 @@ impl JobStore for SqlStore {
     }
 
     async fn release(&self, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
-        self.release_jobs(leases).await
+        self.give_back(RELEASE, leases).await
+    }
+
+    async fn abandon(&self, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
+        self.give_back(ABANDON, leases).await
     }
 
     async fn revive(&self, id: JobId) -> Result<JobId, Error> {

@@ -39,8 +39,13 @@ fn of_state(state: &str) -> String {
 }
 
 /// The token stays as it is: the next claim raises it.
-const RELEASE: &str = "
+pub(super) const RELEASE: &str = "
 UPDATE {jobs} AS j SET state = 'PENDING', worker = NULL, lease_until = NULL, started_at = NULL
+FROM {leases1} WHERE {leased}";
+
+/// It was begun, and nothing says how far it came.
+pub(super) const ABANDON: &str = "
+UPDATE {jobs} AS j SET state = 'PENDING', worker = NULL, lease_until = NULL, started_at = NULL, unknown_before = 1
 FROM {leases1} WHERE {leased}";
 
 const SNOOZE: &str = "
@@ -160,8 +165,8 @@ impl SqlStore {
         self.write_leased("complete", COMPLETE, &[Value::Leases(leases)], leases, "COMPLETED").await
     }
 
-    pub(super) async fn release_jobs(&self, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
-        let released = self.write_leased("release", RELEASE, &[Value::Leases(leases)], leases, "PENDING").await?;
+    pub(super) async fn give_back(&self, sql: &str, leases: &[Lease]) -> Result<Vec<Lease>, Error> {
+        let released = self.write_leased("release", sql, &[Value::Leases(leases)], leases, "PENDING").await?;
         self.0.waker.wake();
         Ok(released)
     }
