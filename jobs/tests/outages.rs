@@ -18,7 +18,7 @@ use sqlx::{
 const LOCK: &str = "REDIAL_TEST_LOCK";
 
 fn job(target: u32) -> NewJob {
-    NewJob::raw("mail", target.to_string(), "x".repeat(200)).unwrap()
+    NewJob::raw("mail", target.to_string(), format!("\"{}\"", "x".repeat(198))).unwrap()
 }
 
 async fn claim(store: &SqlStore, max: u32) -> Result<Vec<Claimed>, Error> {
