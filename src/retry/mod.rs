@@ -1,12 +1,12 @@
 //! Again: the layer that repeats a request, and what it keeps to do so.
 
 pub(crate) mod after;
+pub(crate) mod another_host;
 mod answer_body;
 mod call;
 pub(crate) mod course;
 pub(crate) mod current;
 mod drain;
-pub(crate) mod elsewhere;
 mod failure;
 mod future;
 pub(crate) mod guard;

@@ -9,8 +9,9 @@ use tokio::time::Instant;
 use super::{
     AnswerBody, AttemptOutcome, Replay,
     after::{Failed, Next},
+    another_host,
     call::Call,
-    elsewhere, report,
+    report,
 };
 use crate::{
     BoxError, Error, Policy,
@@ -150,7 +151,9 @@ impl<B: Replay> Call<B> {
             timed_out: result.as_ref().is_err_and(|error| error.is::<AttemptTimedOut>()),
             upgrade: self.head.upgrade,
             of_one_request: self.reading.is_of_one_request(),
-            of_another_host: result.as_ref().is_ok_and(|response| elsewhere::is_of_another_host(response.extensions())),
+            of_another_host: result
+                .as_ref()
+                .is_ok_and(|response| another_host::is_of_another_host(response.extensions())),
         };
         match self.course.failed(failed, || self.source.can_repeat()) {
             Next::Answered => End::Return(result.map_err(Error::of_inner)),

@@ -13,7 +13,7 @@ use reqwest::{ResponseBuilderExt, Url};
 
 use crate::{
     AnswerBody, AttemptBody, BoxError, Replay,
-    retry::{elsewhere, reading::within_an_attempt},
+    retry::{another_host, reading::within_an_attempt},
 };
 
 /// An attempt's body in reqwest's hands.
@@ -139,7 +139,7 @@ pub(in crate::clients) fn incoming(mut whole: reqwest::Response, asked: Option<&
     mem::swap(response.headers_mut(), whole.headers_mut());
     mem::swap(response.extensions_mut(), whole.extensions_mut());
     if asked.is_some_and(|asked| *asked != Asked::of(whole.url())) {
-        elsewhere::of_another_host(response.extensions_mut());
+        another_host::of_another_host(response.extensions_mut());
     }
     response.map(|()| ResponseBody { kind: Kind::Whole(whole) })
 }
