@@ -3,6 +3,9 @@
 //! Named by their ids (`c154_…`). On both stores: SQLite always, PostgreSQL where `REDIAL_TEST_POSTGRES` is the URL of a
 //! server.
 
+#[macro_use]
+#[path = "../runner/each_store.rs"]
+mod each_store;
 mod crowds;
 #[path = "../runner/flaky.rs"]
 #[allow(dead_code)]
@@ -19,30 +22,6 @@ mod team;
 mod waits;
 
 use place::Place;
-
-/// Runs each test on each store.
-macro_rules! on_each_store {
-    ($($module:ident: $($test:ident),+;)+) => {
-        mod sqlite {
-            use super::*;
-            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-            async fn $test() {
-                let place = Place::sqlite().await;
-                $module::$test(&place).await;
-                place.end().await;
-            })+)+
-        }
-        mod postgres {
-            use super::*;
-            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-            async fn $test() {
-                let Some(place) = Place::postgres().await else { return };
-                $module::$test(&place).await;
-                place.end().await;
-            })+)+
-        }
-    };
-}
 
 on_each_store! {
     killed: c154_a_killed_workers_job_is_claimable_again, c156_a_job_that_aborts_its_process_is_dead_after_its_limit;

@@ -1,6 +1,9 @@
-//! What a hostile user and operator finds. Red tests show what does not hold.
+//! What a hostile user and operator would find.
 #![allow(clippy::unwrap_used)]
 
+#[macro_use]
+#[path = "../runner/each_store.rs"]
+mod each_store;
 mod keys;
 mod last;
 mod more;
@@ -15,29 +18,6 @@ mod runs;
 mod team;
 
 use place::Place;
-
-macro_rules! on_each_store {
-    ($($module:ident: $($test:ident),+;)+) => {
-        mod sqlite {
-            use super::*;
-            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-            async fn $test() {
-                let place = Place::sqlite().await;
-                $module::$test(&place).await;
-                place.end().await;
-            })+)+
-        }
-        mod postgres {
-            use super::*;
-            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-            async fn $test() {
-                let Some(place) = Place::postgres().await else { return };
-                $module::$test(&place).await;
-                place.end().await;
-            })+)+
-        }
-    };
-}
 
 on_each_store! {
     keys: a_job_that_never_ran_needs_no_key, a_revived_job_runs_though_its_key_is_old,

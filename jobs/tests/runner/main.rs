@@ -1,6 +1,8 @@
 //! What a runner promises, held on both stores. SQLite always; PostgreSQL where `REDIAL_TEST_POSTGRES` is the URL of a
 //! server.
 
+#[macro_use]
+mod each_store;
 mod ends;
 mod flaky;
 mod handover;
@@ -15,30 +17,6 @@ mod team;
 mod verifies;
 
 use place::Place;
-
-/// Runs each test on each store.
-macro_rules! on_each_store {
-    ($($module:ident: $($test:ident),+;)+) => {
-        mod sqlite {
-            use super::*;
-            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-            async fn $test() {
-                let place = Place::sqlite().await;
-                $module::$test(&place).await;
-                place.end().await;
-            })+)+
-        }
-        mod postgres {
-            use super::*;
-            $($(#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-            async fn $test() {
-                let Some(place) = Place::postgres().await else { return };
-                $module::$test(&place).await;
-                place.end().await;
-            })+)+
-        }
-    };
-}
 
 on_each_store! {
     ends: a_job_is_done, an_error_is_a_failure_that_recovery_repairs, a_panic_is_a_failure,
