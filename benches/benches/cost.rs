@@ -1,4 +1,4 @@
-//! What a call costs the caller: `cargo bench --bench engine`.
+//! What a call costs the caller: `cargo bench --bench cost`.
 //!
 //! The same request (POST, 8 headers, 256 bytes) and the same rule (three attempts on 503, a timeout for each and for
 //! all, a wait between) through `RetryLayer`, through tower's own layers, and through a loop written by hand, in one
@@ -7,12 +7,9 @@
 //! - **time**: the median of rounds that take turns, so that a drifting machine moves all alike. Retries wait on a
 //!   paused clock.
 //! - **instructions**: by callgrind, where valgrind is installed: this very program, run again with more and fewer calls.
-//! - **allocations**: counted by the allocator, which costs each of them a few instructions in the other figures.
 
 use std::{
-    env,
     hint::black_box,
-    process::Command,
     time::{Duration, Instant},
 };
 
@@ -23,13 +20,7 @@ use redial::{Backoff, Budget, RetryLayer, StandardPolicy, Timeouts, Transient, p
 use tokio::runtime::{Builder, Runtime};
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
-#[path = "../tests/common/memory.rs"]
-mod memory;
-#[path = "../tests/common/towers.rs"]
-mod towers;
-
-use memory::{Memory, request};
-use towers::Towers;
+use redial_benches::{callgrind::{self, collected}, memory::{Memory, request}, towers::Towers};
 
 type Body = Full<Bytes>;
 
@@ -56,32 +47,26 @@ const PEERS: [(Who, &str); 3] =
 const CASES: [(&str, u32, u32); 3] = [("ready at once", 0, 0), ("yields once", 1, 0), ("two retries", 1, 2)];
 
 fn main() {
-    let arguments: Vec<String> = env::args().collect();
-    if let Some(at) = arguments.iter().position(|argument| argument == "--calls") {
-        let number = |offset: usize| arguments[at + offset].parse::<usize>().expect("a number");
-        calls(number(1), number(2), number(3));
+    if let Some((work, times)) = callgrind::asked() {
+        calls(work[0].parse().expect("a case"), work[1].parse().expect("a place"), times);
         return;
     }
-    let callgrind = Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success());
+    let callgrind = callgrind::is_installed();
     if !callgrind {
         println!("valgrind is not installed: no instructions are counted");
     }
     println!("\na call over the bare service, {CALLS} calls a round, median of {ROUNDS} rounds\n");
-    println!("{:<15} {:<22} {:>9} {:>14} {:>13} {:>9}", "", "", "time", "instructions", "allocations", "bytes");
+    println!("{:<15} {:<22} {:>9} {:>14}", "", "", "time", "instructions");
     for (index, (case, yields, fails)) in CASES.into_iter().enumerate() {
         let times = times(yields, fails);
-        let bare = counted(Who::Bare, yields, fails);
         let bare_instructions = callgrind.then(|| instructions(index, 0));
         for (place, (who, name)) in PEERS.into_iter().enumerate() {
-            let (count, bytes) = counted(who, yields, fails);
-            let instructions = bare_instructions.map(|bare| (instructions(index, place + 1) - bare).to_string());
+            let instructions = bare_instructions.map(|bare| format!("{:.0}", instructions(index, place + 1) - bare));
             println!(
-                "{:<15} {name:<22} {:>6.0} ns {:>14} {:>13} {:>7} B",
+                "{:<15} {name:<22} {:>6.0} ns {:>14}",
                 if place == 0 { case } else { "" },
                 times[place + 1] - times[0],
                 instructions.as_deref().unwrap_or("-"),
-                count - bare.0,
-                bytes - bare.1,
             );
         }
     }
@@ -143,12 +128,6 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
 }
 
-/// What callgrind looks at: found by its name, and so not inlined.
-#[inline(never)]
-fn collected<T>(calls: impl FnOnce() -> T) -> T {
-    calls()
-}
-
 /// Every call must end well: one that gave up early would be cheap.
 fn answered<RB, E: std::fmt::Debug>(answer: Result<Response<RB>, E>) {
     assert_eq!(black_box(answer.expect("an answer")).status(), 200);
@@ -208,19 +187,6 @@ fn times(yields: u32, fails: u32) -> [f64; 4] {
     })
 }
 
-/// Allocations and bytes of one call, the second of its kind.
-fn counted(who: Who, yields: u32, fails: u32) -> (u64, u64) {
-    let runtime = runtime();
-    let count = |calls| {
-        let requests = (0..calls).map(|_| request()).collect();
-        allocation_counter::measure(|| {
-            black_box(round(&runtime, who, yields, fails, requests));
-        })
-    };
-    let (_, one, two) = (count(1), count(1), count(2));
-    (two.count_total - one.count_total, two.bytes_total - one.bytes_total)
-}
-
 /// What the program does under callgrind.
 fn calls(case: usize, place: usize, calls: usize) {
     let (_, yields, fails) = CASES[case];
@@ -229,19 +195,7 @@ fn calls(case: usize, place: usize, calls: usize) {
     round(&runtime(), who, yields, fails, requests);
 }
 
-/// Instructions of one call: of two runs that differ in nothing but the number of calls.
-fn instructions(case: usize, place: usize) -> i64 {
-    let run = |calls: usize| -> i64 {
-        let this = env::current_exe().expect("this program");
-        let output = Command::new("valgrind")
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*engine*collected*"])
-            .arg(this)
-            .args(["--calls", &case.to_string(), &place.to_string(), &calls.to_string()])
-            .output()
-            .expect("valgrind runs");
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        let collected = text.lines().find_map(|line| line.split_once("Collected :"));
-        collected.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("callgrind said: {text}"))
-    };
-    (run(600) - run(100)) / 500
+/// Instructions of one call.
+fn instructions(case: usize, place: usize) -> f64 {
+    callgrind::instructions(&[&case.to_string(), &place.to_string()], 100, 600)
 }
