@@ -1,0 +1,120 @@
+//! What a call costs that succeeds at once, over a client that does it alone.
+
+use http::{Request, StatusCode, Uri};
+use http_body::Body;
+use tokio::runtime::{Builder, Runtime};
+use tower::{BoxError, Service};
+
+use redial_benches::{
+    callgrind::{self, collected},
+    cpu, memory,
+    report::{Report, Table},
+    rounds,
+};
+
+use crate::{
+    peers::{Memory, Version, Who, call, with_service},
+    scale::Scale,
+    server::{FAST, SLOW, Server},
+};
+
+/// Calls before those that are counted: the connection is made by the first.
+const WARM: usize = 50;
+
+/// Over one protocol.
+pub fn report(report: &mut Report, scale: Scale, server: &Server, version: Version) {
+    let counted = callgrind::is_installed();
+    let cpu = times(scale, server, version);
+    let instructions = |who: Who| {
+        let word = |number: usize| number.to_string();
+        let work = [word(version as usize), word(place(who)), word(server.port.into())];
+        callgrind::instructions(&["loopback", &work[0], &work[1], &work[2]], 100, scale.of(600))
+    };
+    let bare = counted.then(|| instructions(Who::Bare));
+    let mut table = Table::new(["", "instructions", "CPU"]);
+    let alone = bare.map_or("-".into(), |bare| format!("{bare:.0}"));
+    table.row([Who::Bare.name().into(), alone, cpu.map_or("-".into(), |cpu| format!("{:.1} µs", cpu[0] / 1000.0))]);
+    for who in &Who::ALL[1..] {
+        let over = bare.map(|bare| instructions(*who) / bare - 1.0);
+        let cpu = cpu.map(|cpu| cpu[place(*who)] / cpu[0] - 1.0);
+        let cells = [who.name().into(), percent(over), percent(cpu)];
+        match (who, over) {
+            (Who::Redial, Some(over)) => table.held(cells, "instructions +5 %", over <= 0.05),
+            _ => table.row(cells),
+        }
+    }
+    report.table(&table);
+}
+
+pub fn percent(share: Option<f64>) -> String {
+    share.map_or("-".into(), |share| format!("{:+.1} %", share * 100.0))
+}
+
+fn place(who: Who) -> usize {
+    Who::ALL.iter().position(|other| *other == who).expect("all of them")
+}
+
+/// What callgrind counts.
+pub fn counted(work: &[String], times: usize) {
+    let [version, who, port] = work else { panic!("which protocol, who, and where: {work:?}") };
+    let version = if *version == (Version::Http1 as usize).to_string() { Version::Http1 } else { Version::Http2 };
+    let who = Who::ALL[who.parse::<usize>().expect("a place")];
+    let server = uri(port.parse().expect("a port"), SLOW);
+    let requests = requests(&server, times);
+    let runtime = runtime();
+    let _within = runtime.enter();
+    with_service!(who, version, |service| {
+        let mut service = service;
+        collected(|| runtime.block_on(one_by_one(&mut service, requests)));
+    });
+}
+
+/// The processor's nanoseconds for a call of each.
+fn times(scale: Scale, server: &Server, version: Version) -> Option<[f64; 5]> {
+    cpu::of_this_thread()?;
+    let (uri, calls) = (uri(server.port, FAST), scale.of(1000));
+    Some(rounds::medians(scale.of(21), |place| {
+        let runtime = runtime();
+        with_service!(Who::ALL[place], version, |service| {
+            let mut service = service;
+            runtime.block_on(async {
+                one_by_one(&mut service, requests(&uri, WARM)).await;
+                let requests = requests(&uri, calls);
+                let start = cpu::of_this_thread();
+                one_by_one(&mut service, requests).await;
+                let took = cpu::of_this_thread().zip(start).expect("it was known above");
+                (took.0 - took.1).as_nanos() as f64 / calls as f64
+            })
+        })
+    }))
+}
+
+/// All on one thread: the client's connection too.
+pub fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+pub fn uri(port: u16, path: &str) -> Uri {
+    format!("http://127.0.0.1:{port}{path}").parse().expect("a URI")
+}
+
+/// Made beforehand, so that this is not what is measured.
+pub fn requests(uri: &Uri, count: usize) -> Vec<Request<Memory>> {
+    let request = || {
+        let mut request = memory::request();
+        *request.uri_mut() = uri.clone();
+        request
+    };
+    (0..count).map(|_| request()).collect()
+}
+
+async fn one_by_one<S, RB>(service: &mut S, requests: Vec<Request<Memory>>)
+where
+    S: Service<Request<Memory>, Response = http::Response<RB>>,
+    S::Error: Into<BoxError>,
+    RB: Body<Error: Into<BoxError>>,
+{
+    for request in requests {
+        assert_eq!(call(service, request).await.expect("an answer"), StatusCode::OK);
+    }
+}
