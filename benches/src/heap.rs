@@ -20,6 +20,7 @@ pub fn peak(work: &[&str], size: &str) -> usize {
         .output()
         .expect("valgrind runs");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "the work failed: {text}");
     let most = text.lines().find_map(|line| line.split_once("At t-gmax:")?.1.trim().split_once(" bytes"));
     let most = most.and_then(|(bytes, _)| bytes.replace(',', "").parse().ok());
     most.unwrap_or_else(|| panic!("DHAT said: {text}"))

@@ -1,6 +1,6 @@
 //! What a call costs that succeeds at once, over a client that does it alone.
 
-use http::{Request, StatusCode, Uri};
+use http::{Request, Response, StatusCode, Uri};
 use http_body::Body;
 use tokio::runtime::{Builder, Runtime};
 use tower::{BoxError, Service};
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Calls before those that are counted: the connection is made by the first.
-const WARM: usize = 50;
+pub const WARM: usize = 50;
 
 /// Over one protocol.
 pub fn report(report: &mut Report, scale: Scale, server: &Server, version: Version) {
@@ -28,7 +28,7 @@ pub fn report(report: &mut Report, scale: Scale, server: &Server, version: Versi
     let instructions = |who: Who| {
         let word = |number: usize| number.to_string();
         let work = [word(version as usize), word(place(who)), word(server.port.into())];
-        callgrind::instructions(&["loopback", &work[0], &work[1], &work[2]], 100, scale.of(600))
+        callgrind::instructions(&["loopback", &work[0], &work[1], &work[2]], scale.of(100), scale.of(600))
     };
     let bare = counted.then(|| instructions(Who::Bare));
     let mut table = Table::new(["", "instructions", "CPU"]);
@@ -59,13 +59,11 @@ pub fn counted(work: &[String], times: usize) {
     let [version, who, port] = work else { panic!("which protocol, who, and where: {work:?}") };
     let version = if *version == (Version::Http1 as usize).to_string() { Version::Http1 } else { Version::Http2 };
     let who = Who::ALL[who.parse::<usize>().expect("a place")];
-    let server = uri(port.parse().expect("a port"), SLOW);
-    let requests = requests(&server, times);
+    let uri = uri(port.parse().expect("a port"), SLOW);
     let runtime = runtime();
-    let _within = runtime.enter();
     with_service!(who, version, |service| {
         let mut service = service;
-        collected(|| runtime.block_on(one_by_one(&mut service, requests)));
+        collected(|| runtime.block_on(one_by_one(&mut service, &uri, times)));
     });
 }
 
@@ -78,10 +76,9 @@ fn times(scale: Scale, server: &Server, version: Version) -> Option<[f64; 5]> {
         with_service!(Who::ALL[place], version, |service| {
             let mut service = service;
             runtime.block_on(async {
-                one_by_one(&mut service, requests(&uri, WARM)).await;
-                let requests = requests(&uri, calls);
+                one_by_one(&mut service, &uri, WARM).await;
                 let start = cpu::of_this_thread();
-                one_by_one(&mut service, requests).await;
+                one_by_one(&mut service, &uri, calls).await;
                 let took = cpu::of_this_thread().zip(start).expect("it was known above");
                 (took.0 - took.1).as_nanos() as f64 / calls as f64
             })
@@ -98,23 +95,21 @@ pub fn uri(port: u16, path: &str) -> Uri {
     format!("http://127.0.0.1:{port}{path}").parse().expect("a URI")
 }
 
-/// Made beforehand, so that this is not what is measured.
-pub fn requests(uri: &Uri, count: usize) -> Vec<Request<Memory>> {
-    let request = || {
-        let mut request = memory::request();
-        *request.uri_mut() = uri.clone();
-        request
-    };
-    (0..count).map(|_| request()).collect()
+/// The request of every benchmark, to this URI.
+pub fn request(uri: &Uri) -> Request<Memory> {
+    let mut request = memory::request();
+    *request.uri_mut() = uri.clone();
+    request
 }
 
-async fn one_by_one<S, RB>(service: &mut S, requests: Vec<Request<Memory>>)
+/// To make the request is part of a call.
+async fn one_by_one<S, RB>(service: &mut S, uri: &Uri, calls: usize)
 where
-    S: Service<Request<Memory>, Response = http::Response<RB>>,
+    S: Service<Request<Memory>, Response = Response<RB>>,
     S::Error: Into<BoxError>,
     RB: Body<Error: Into<BoxError>>,
 {
-    for request in requests {
-        assert_eq!(call(service, request).await.expect("an answer"), StatusCode::OK);
+    for _ in 0..calls {
+        assert_eq!(call(service, request(uri)).await.expect("an answer"), StatusCode::OK);
     }
 }

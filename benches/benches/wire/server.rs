@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, header};
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
@@ -89,7 +89,7 @@ pub fn serve() {
     });
 }
 
-/// 200 with 256 bytes, once the request's body is read.
+/// 200 with 8 headers and 256 bytes, as much as was asked with, once the request's body is read.
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     let slow = request.uri().path() == SLOW;
     let mut body = request.into_body();
@@ -97,5 +97,14 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
     if slow {
         tokio::time::sleep(MOMENT).await;
     }
-    Ok(Response::new(Full::new(Bytes::from_static(&[1; 256]))))
+    // hyper's server adds `content-length` and `date`.
+    let answer = Response::builder()
+        .header(header::CONTENT_TYPE, "application/json")
+        .header(header::CACHE_CONTROL, "no-store")
+        .header(header::ETAG, "\"33a64df551425fcc55e4d42a148795d9\"")
+        .header(header::SERVER, "server/1")
+        .header(header::VARY, "accept-encoding")
+        .header("x-request-id", "00000000000000000000000000000007")
+        .body(Full::new(Bytes::from_static(&[1; 256])));
+    Ok(answer.expect("an answer"))
 }
