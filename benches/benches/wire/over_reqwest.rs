@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{StatusCode, Uri};
 use redial::reqwest_middleware::RetryMiddleware;
-use reqwest::{Client, Request, Response};
+use reqwest::{Client, Request, Response, Url};
 use reqwest_middleware::ClientBuilder;
 use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 use tokio::runtime::Runtime;
@@ -85,10 +85,14 @@ fn run(runtime: &Runtime, place: usize, uri: &Uri, warm: usize, calls: usize) ->
 }
 
 async fn one_by_one(call: impl AsyncFn(Request) -> Response, uri: &Uri, calls: usize) {
+    let url = &uri.to_string();
     for _ in 0..calls {
+        let head = request(uri).into_parts().0;
+        let mut request = Request::new(head.method, Url::parse(url).expect("a URL"));
+        *request.headers_mut() = head.headers;
         // The same bytes, as a body that reqwest can clone: its peer repeats no other.
-        let request = request(uri).map(|_| Bytes::from_static(&[1; 256]));
-        let answer = call(request.try_into().expect("a request")).await;
+        *request.body_mut() = Some(Bytes::from_static(&[1; 256]).into());
+        let answer = call(request).await;
         assert_eq!(answer.status(), StatusCode::OK);
         answer.bytes().await.expect("its body");
     }
