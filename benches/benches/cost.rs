@@ -21,7 +21,7 @@ use redial_benches::{
     report::{Report, Table, root},
     rounds::medians,
 };
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 const CALLS: usize = 1000;
 
@@ -34,7 +34,7 @@ type Figures = [f64; Who::OVER.len()];
 fn main() {
     if let Some((words, times)) = callgrind::asked() {
         let case = words[0].parse().map(|case: usize| CASES[case].1).expect("a case");
-        Who::of(&words[1]).work(case, Round { runtime: &runtime(), requests: requests(times) });
+        Who::of(&words[1]).work(case, Round { runtime: &case.runtime(), requests: requests(times) });
         return;
     }
     let mut report = Report::new("cost", "What a call costs");
@@ -53,11 +53,6 @@ fn main() {
         report.say("`docs/cost.svg` shows the first two tables.\n");
     }
     report.write();
-}
-
-fn runtime() -> Runtime {
-    // Paused: a wait costs its bookkeeping and no time.
-    Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
 }
 
 fn requests(count: usize) -> Vec<Request<Body>> {
@@ -128,7 +123,6 @@ fn instructions(report: &mut Report) -> Option<[Figures; 3]> {
 }
 
 fn times(report: &mut Report) -> [Figures; 3] {
-    let runtime = runtime();
     // Of tower's.
     let bars = [Some((0.5, "half")), Some((0.6, "0.6")), None];
     let rounds = options::rounds(61);
@@ -137,6 +131,7 @@ fn times(report: &mut Report) -> [Figures; 3] {
     let mut table = table("nanoseconds");
     for (index, ((name, case), bar)) in CASES.into_iter().zip(bars).enumerate() {
         progress.step(name);
+        let runtime = case.runtime();
         let everyone: [f64; 1 + Who::OVER.len()] = medians(rounds, |place| {
             let who = if place == 0 { Who::Bare } else { Who::OVER[place - 1] };
             who.work(case, Round { runtime: &runtime, requests: requests(CALLS) }) / CALLS as f64
@@ -168,7 +163,7 @@ impl Work for Size {
 }
 
 fn sizes(report: &mut Report) {
-    let runtime = runtime();
+    let runtime = Case::READY.runtime();
     let _inside = runtime.enter();
     let size = |who: Who| who.work(Case::READY, Size);
     let mut table = table("bytes");

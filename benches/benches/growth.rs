@@ -10,7 +10,7 @@ use std::{
 };
 
 use http::{HeaderName, HeaderValue, Request};
-use redial::{RetryLayer, Routes, RoutesBuilder, StandardPolicy, Timeouts, Transient};
+use redial::{RetryLayer, Routes, StandardPolicy, Timeouts, Transient, policy::RoutesBuilder};
 use redial_benches::{
     callgrind::{self, collected},
     contenders::{self, Body, Caller, Case, Who, Work},
@@ -20,7 +20,6 @@ use redial_benches::{
     report::{Report, Table},
     rounds::{median, medians},
 };
-use tokio::runtime::{Builder, Runtime};
 use tower::{Layer, Service, ServiceExt};
 
 fn main() {
@@ -40,13 +39,10 @@ fn main() {
     }
     headers(&mut report);
     routes_table(&mut report);
-    waiting(&mut report);
     threads(&mut report);
+    // Last: it pauses clocks.
+    waiting(&mut report);
     report.write();
-}
-
-fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
 }
 
 fn contenders_table(what: &str) -> Table {
@@ -95,7 +91,7 @@ impl Work for Round {
     type Found = Duration;
 
     fn with(self, mut caller: impl Caller) -> Duration {
-        let runtime = runtime();
+        let runtime = Case::READY.runtime();
         collected(|| {
             runtime.block_on(async {
                 let start = Instant::now();
@@ -155,7 +151,7 @@ fn routed(routes: Routes, address: String, calls: usize) -> Duration {
         request
     };
     let requests: Vec<_> = (0..calls).map(|_| one()).collect();
-    let runtime = runtime();
+    let runtime = Case::READY.runtime();
     let spent = collected(|| {
         runtime.block_on(async {
             let start = Instant::now();
@@ -205,7 +201,7 @@ impl Work for Outage {
 
     fn with(self, mut caller: impl Caller) -> f64 {
         let requests: Vec<_> = (0..self.0).map(|_| request()).collect();
-        let spent = runtime().block_on(async {
+        let spent = Case::OUTAGE.runtime().block_on(async {
             let start = Instant::now();
             let calls: Vec<_> = requests.into_iter().map(|request| tokio::spawn(caller.call(request))).collect();
             for call in calls {
@@ -263,7 +259,7 @@ fn together(threads: usize, calls: usize, ours: bool) -> f64 {
     let together = Barrier::new(threads);
     let one = || {
         let requests: Vec<_> = (0..calls).map(|_| request()).collect();
-        let runtime = runtime();
+        let runtime = Case::READY.runtime();
         let (mut bare, mut service) = (Memory::new(0, 0), layer.layer(Memory::new(0, 0)));
         together.wait();
         runtime.block_on(async {

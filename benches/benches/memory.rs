@@ -20,8 +20,6 @@ use redial_benches::{
     progress::Progress,
     report::{Report, Table},
 };
-use tokio::runtime::{Builder, Runtime};
-
 /// Allocations and bytes of one call.
 #[derive(Clone, Copy)]
 struct Counted {
@@ -40,10 +38,6 @@ fn main() {
     waiting(&mut report, &progress);
     drop(progress);
     report.write();
-}
-
-fn runtime() -> Runtime {
-    Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
 }
 
 fn with_extension() -> Request<Body> {
@@ -109,11 +103,12 @@ impl Work for One {
     type Found = Counted;
 
     fn with(self, mut caller: impl Caller) -> Counted {
-        let runtime = runtime();
+        let runtime = Case::RETRIES.runtime();
         let mut call = |request| {
             let counted = measure(|| {
-                let answer = runtime.block_on(caller.call(request)).expect("an answer");
-                assert_eq!(answer.status(), 200);
+                // Within: tower's layers make their timers when they are called.
+                let answer = runtime.block_on(async { caller.call(request).await });
+                assert_eq!(answer.expect("an answer").status(), 200);
             });
             Counted { count: counted.count_total as f64, bytes: counted.bytes_total as f64 }
         };
@@ -140,7 +135,7 @@ impl Work for InFlight {
     type Found = Counted;
 
     fn with(self, mut caller: impl Caller) -> Counted {
-        let runtime = runtime();
+        let runtime = Case::RETRIES.runtime();
         let _inside = runtime.enter();
         drop(begun(&mut caller, request()));
         let requests: Vec<_> = (0..self.0).map(|_| request()).collect();
@@ -165,7 +160,7 @@ impl Work for Waiting {
     type Found = f64;
 
     fn with(self, mut caller: impl Caller) -> f64 {
-        let runtime = runtime();
+        let runtime = Case::RETRIES.runtime();
         let _inside = runtime.enter();
         drop(begun(&mut caller, request()));
         let mut calls = Vec::with_capacity(self.0);

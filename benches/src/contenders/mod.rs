@@ -14,6 +14,7 @@ use std::{
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
+use tokio::runtime::{Builder, Runtime};
 use tower::Service;
 
 use crate::memory::Memory;
@@ -49,6 +50,13 @@ impl Case {
 
     fn service(self) -> Memory {
         Memory::new(self.fails, self.yields)
+    }
+
+    /// Where its calls run. Waits are on a paused clock, so that they cost their bookkeeping and no time. Where nothing
+    /// waits it is the system's clock, since one that can be paused costs more to read; but once a runtime of this process
+    /// has paused its own, all of them do.
+    pub fn runtime(self) -> Runtime {
+        Builder::new_current_thread().enable_time().start_paused(self.fails > 0).build().expect("a runtime")
     }
 }
 
