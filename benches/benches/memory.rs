@@ -12,9 +12,10 @@ use std::{
 };
 
 use allocation_counter::measure;
+use futures_util::FutureExt;
 use http::Request;
 use redial_benches::{
-    contenders::{Body, Caller, Case, Who, Work},
+    contenders::{Body, Caller, Case, Size, Who, Work},
     memory::request,
     options,
     progress::Progress,
@@ -73,8 +74,10 @@ fn allocations(report: &mut Report, progress: &Progress) {
 
 fn waiting(report: &mut Report, progress: &Progress) {
     report.say(
-        "Bytes held by each call that waits for its second attempt: its future, its timers, and the request that it keeps.\n",
+        "Bytes held by each call that waits for its second attempt: its future, its timers, and the request that it keeps. The \
+         bar is 2600 over a service whose future has 528 bytes, and lower by what this one's has less.\n",
     );
+    let bar = 2600.0 - (528.0 - Who::Bare.work(Case::READY, Size));
     let most = if options::quick() { 1000 } else { 100_000 };
     let mut table = table("bytes held");
     for calls in [1, 1000, most] {
@@ -82,7 +85,7 @@ fn waiting(report: &mut Report, progress: &Progress) {
         let figures = Who::OVER.map(|who| who.work(Case::OUTAGE, Waiting(calls)));
         let cells = figures.map(|bytes| format!("{bytes:.0}"));
         let name = format!("{calls} waiting");
-        table.held(row(&name, cells), "at most 2600", figures[0] <= 2600.0);
+        table.held(row(&name, cells), &format!("at most {bar}"), figures[0] <= bar);
     }
     report.table(&table);
 }
@@ -121,8 +124,8 @@ type Boxed = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A call, boxed and polled once.
 fn begun(caller: &mut impl Caller, request: Request<Body>) -> Boxed {
-    let call = caller.call(request);
-    let mut call: Boxed = Box::pin(async move { drop(call.await) });
+    // Not an `async` block, which would keep a second place for it.
+    let mut call: Boxed = Box::pin(caller.call(request).map(drop));
     let polled = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     assert!(matches!(polled, Poll::Pending), "it is in flight, or it waits");
     call

@@ -17,7 +17,7 @@ use http_body_util::Full;
 use tokio::runtime::{Builder, Runtime};
 use tower::Service;
 
-use crate::memory::Memory;
+use crate::memory::{Memory, request};
 
 pub use ours::layer;
 
@@ -104,6 +104,19 @@ pub trait Work {
 
     /// Does it.
     fn with(self, caller: impl Caller) -> Self::Found;
+}
+
+/// The size of one call's future.
+pub struct Size;
+
+impl Work for Size {
+    type Found = f64;
+
+    fn with(self, mut caller: impl Caller) -> f64 {
+        let runtime = Case::READY.runtime();
+        let _inside = runtime.enter();
+        size_of_val(&caller.call(request())) as f64
+    }
 }
 
 /// The contenders.

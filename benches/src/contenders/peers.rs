@@ -1,8 +1,9 @@
 //! The peers, each as its own pages show it, with the same rule. None has a budget here, which is to their advantage.
 
-use std::{future::Future, pin::pin};
+use std::future::Future;
 
 use backon::{ExponentialBuilder, Retryable};
+use futures_util::FutureExt;
 use http::{Request, Response};
 use tokio::time::{sleep, timeout};
 use tower::{BoxError, Service, ServiceBuilder, retry::Retry, timeout::Timeout};
@@ -36,14 +37,13 @@ pub(super) fn resilience(
     ServiceBuilder::new().layer(limit(TOTAL)).layer(retry).layer(limit(ATTEMPT)).service(service)
 }
 
-/// One attempt of a loop: the client is cloned, as clients are to be.
-fn send(service: &Memory, request: Request<Body>) -> impl Future<Output = Result<Response<Body>, BoxError>> + use<> {
-    let mut service = service.clone();
-    async move {
-        // Always ready, see `Memory`.
-        timeout(ATTEMPT, service.call(request)).await?
-    }
+/// The whole call's time. The two results become one without a second copy of the future, which an `async` block around
+/// it would keep.
+fn within_total(attempts: impl Future<Output = Answered> + Send) -> impl Future<Output = Answered> + Send {
+    timeout(TOTAL, attempts).map(|ended| ended?)
 }
+
+type Answered = Result<Response<Body>, BoxError>;
 
 pub(super) struct Hand(pub(super) Memory);
 
@@ -51,12 +51,10 @@ impl Caller for Hand {
     type Answer = Body;
     type Error = BoxError;
 
-    fn call(
-        &mut self,
-        request: Request<Body>,
-    ) -> impl Future<Output = Result<Response<Body>, BoxError>> + Send + use<> {
+    fn call(&mut self, request: Request<Body>) -> impl Future<Output = Answered> + Send + use<> {
+        // Cloned, as clients are to be. It is always ready.
         let mut service = self.0.clone();
-        let attempts = async move {
+        within_total(async move {
             let mut wait = WAIT;
             for _ in 1..ATTEMPTS {
                 match timeout(ATTEMPT, service.call(request.clone())).await {
@@ -66,8 +64,7 @@ impl Caller for Hand {
                 wait *= 2;
             }
             timeout(ATTEMPT, service.call(request)).await?
-        };
-        async move { timeout(TOTAL, attempts).await? }
+        })
     }
 }
 
@@ -83,28 +80,20 @@ impl Caller for Backon {
     type Answer = Body;
     type Error = BoxError;
 
-    fn call(
-        &mut self,
-        request: Request<Body>,
-    ) -> impl Future<Output = Result<Response<Body>, BoxError>> + Send + use<> {
-        let service = self.0.clone();
-        let attempts = async move {
-            let attempt = || {
-                let sent = send(&service, request.clone());
-                async move {
-                    match sent.await {
-                        Ok(response) if response.status() == 503 => Err(Failure::Answer(response)),
-                        other => other.map_err(Failure::Error),
-                    }
-                }
-            };
-            let waits = ExponentialBuilder::new().with_min_delay(WAIT).with_max_times(ATTEMPTS as usize - 1);
-            let retry = attempt.retry(waits).when(|failure| matches!(failure, Failure::Answer(_)));
-            match pin!(retry).await {
-                Ok(response) | Err(Failure::Answer(response)) => Ok(response),
-                Err(Failure::Error(error)) => Err(error),
-            }
+    fn call(&mut self, request: Request<Body>) -> impl Future<Output = Answered> + Send + use<> {
+        let mut service = self.0.clone();
+        let waits = ExponentialBuilder::new().with_min_delay(WAIT).with_max_times(ATTEMPTS as usize - 1);
+        let attempt = move || {
+            timeout(ATTEMPT, service.call(request.clone())).map(|ended| match ended {
+                Ok(Ok(response)) if response.status() == 503 => Err(Failure::Answer(response)),
+                Ok(other) => other.map_err(Failure::Error),
+                Err(late) => Err(Failure::Error(late.into())),
+            })
         };
-        async move { timeout(TOTAL, attempts).await? }
+        let repeated = attempt.retry(waits).when(|failure| matches!(failure, Failure::Answer(_)));
+        within_total(repeated.map(|ended| match ended {
+            Ok(response) | Err(Failure::Answer(response)) => Ok(response),
+            Err(Failure::Error(error)) => Err(error),
+        }))
     }
 }
