@@ -34,10 +34,8 @@ fn main() {
         "Allocations and their bytes, over the bare service, of the same calls as above. The extensions are one `String` of \
          the caller's: bar is the head, and what it costs to clone them once.\n",
     );
-    let progress = Progress::new("memory", 7);
-    allocations(&mut report, &progress);
-    waiting(&mut report, &progress);
-    drop(progress);
+    allocations(&mut report);
+    waiting(&mut report);
     report.write();
 }
 
@@ -47,7 +45,7 @@ fn with_extension() -> Request<Body> {
     request
 }
 
-fn allocations(report: &mut Report, progress: &Progress) {
+fn allocations(report: &mut Report) {
     let clone = {
         let request = with_extension();
         measure(|| drop(black_box(request.extensions().clone()))).count_total as f64
@@ -58,6 +56,7 @@ fn allocations(report: &mut Report, progress: &Progress) {
         ("the same, with extensions", &|who| who.work(Case::YIELDS, One(with_extension)), 1.0 + clone),
         ("two retries", &|who| who.work(Case::RETRIES, One(request)), 18.0),
     ];
+    let progress = Progress::new("memory, allocations", rows.len());
     let mut table = table("allocations (bytes)");
     for (name, of, bar) in rows {
         progress.step(name);
@@ -69,24 +68,28 @@ fn allocations(report: &mut Report, progress: &Progress) {
         let cells = figures.map(|Counted { count, bytes }| format!("{count:.0} ({bytes:.0})"));
         table.held(row(name, cells), &format!("at most {bar}"), figures[0].count <= bar);
     }
+    drop(progress);
     report.table(&table);
 }
 
-fn waiting(report: &mut Report, progress: &Progress) {
+fn waiting(report: &mut Report) {
     report.say(
         "Bytes held by each call that waits for its second attempt: its future, its timers, and the request that it keeps. The \
          bar is 2600 over a service whose future has 528 bytes, and lower by what this one's has less.\n",
     );
     let bar = 2600.0 - (528.0 - Who::Bare.work(Case::READY, Size));
-    let most = if options::quick() { 1000 } else { 100_000 };
+    let most = if options::quick() { 10_000 } else { 100_000 };
+    let amounts = [1, 1000, most];
+    let progress = Progress::new("memory, calls that wait", amounts.len());
     let mut table = table("bytes held");
-    for calls in [1, 1000, most] {
-        progress.step("calls that wait");
+    for calls in amounts {
+        progress.step(&format!("{calls} calls"));
         let figures = Who::OVER.map(|who| who.work(Case::OUTAGE, Waiting(calls)));
         let cells = figures.map(|bytes| format!("{bytes:.0}"));
         let name = format!("{calls} waiting");
         table.held(row(&name, cells), &format!("at most {bar}"), figures[0] <= bar);
     }
+    drop(progress);
     report.table(&table);
 }
 
