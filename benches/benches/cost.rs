@@ -7,13 +7,10 @@
 //! - **instructions**: by callgrind, where valgrind is installed: this very program, run again with more and fewer calls.
 //! - **time**: the median of rounds that take turns. Retries wait on a paused clock.
 
-use std::{hint::black_box, time::Instant};
-
-use http::Request;
 use redial_benches::{
     budgets::{self, Keeper, Operation},
-    callgrind::{self, collected},
-    contenders::{Body, Caller, Case, Size, Who, Work},
+    callgrind,
+    contenders::{Caller, Case, Size, Who, Work, in_batches},
     memory::request,
     options,
     picture::{self, Panel},
@@ -23,7 +20,7 @@ use redial_benches::{
 };
 use tokio::runtime::Runtime;
 
-const CALLS: usize = 1000;
+const CALLS: usize = 996;
 
 const CASES: [(&str, Case); 3] =
     [("ready at once", Case::READY), ("yields once", Case::YIELDS), ("two retries", Case::RETRIES)];
@@ -34,7 +31,7 @@ type Figures = [f64; Who::OVER.len()];
 fn main() {
     if let Some((words, times)) = callgrind::asked() {
         let case = words[0].parse().map(|case: usize| CASES[case].1).expect("a case");
-        Who::of(&words[1]).work(case, Round { runtime: &case.runtime(), requests: requests(times) });
+        Who::of(&words[1]).work(case, Round { runtime: &case.runtime(), calls: times });
         return;
     }
     let mut report = Report::new("cost", "What a call costs");
@@ -55,30 +52,17 @@ fn main() {
     report.write();
 }
 
-fn requests(count: usize) -> Vec<Request<Body>> {
-    (0..count).map(|_| request()).collect()
-}
-
-/// Calls, one after the other, with requests made beforehand: nanoseconds of them all.
+/// Calls, one after the other: nanoseconds of each.
 struct Round<'a> {
     runtime: &'a Runtime,
-    requests: Vec<Request<Body>>,
+    calls: usize,
 }
 
 impl Work for Round<'_> {
     type Found = f64;
 
-    fn with(self, mut caller: impl Caller) -> f64 {
-        collected(|| {
-            self.runtime.block_on(async {
-                let start = Instant::now();
-                for request in self.requests {
-                    // Every call must end well: one that gave up early would be cheap.
-                    assert_eq!(black_box(caller.call(request).await.expect("an answer")).status(), 200);
-                }
-                start.elapsed().as_nanos() as f64
-            })
-        })
+    fn with(self, caller: impl Caller) -> f64 {
+        in_batches(self.runtime, caller, self.calls, request)
     }
 }
 
@@ -109,7 +93,7 @@ fn instructions(report: &mut Report) -> Option<[Figures; 3]> {
     for (index, ((name, _), bar)) in CASES.into_iter().zip(bars).enumerate() {
         let figures = over_bare(|who| {
             progress.step(name);
-            callgrind::instructions(&[&index.to_string(), &who.word()], 100, 600)
+            callgrind::instructions(&[&index.to_string(), &who.word()], 120, 600)
         });
         match bar {
             Some(bar) => table.held(row(name, figures), &format!("at most {bar}"), figures[0] <= bar),
@@ -134,7 +118,7 @@ fn times(report: &mut Report) -> [Figures; 3] {
         let runtime = case.runtime();
         let everyone: [f64; 1 + Who::OVER.len()] = medians(rounds, |place| {
             let who = if place == 0 { Who::Bare } else { Who::OVER[place - 1] };
-            who.work(case, Round { runtime: &runtime, requests: requests(CALLS) }) / CALLS as f64
+            who.work(case, Round { runtime: &runtime, calls: CALLS })
         });
         let figures: Figures = std::array::from_fn(|place| everyone[place + 1] - everyone[0]);
         match bar {

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::{HeaderName, HeaderValue, Request};
+use http::{HeaderName, HeaderValue, Request, Uri};
 use redial::{RetryLayer, Routes, StandardPolicy, Timeouts, Transient, policy::RoutesBuilder};
 use redial_benches::{
     callgrind::{self, collected},
@@ -26,7 +26,7 @@ fn main() {
     if let Some((words, times)) = callgrind::asked() {
         let amount = words[1].parse().expect("an amount");
         match &*words[0] {
-            "headers" => drop(Who::of(&words[2]).work(Case::READY, Round { requests: with_headers(amount, times) })),
+            "headers" => drop(Who::of(&words[2]).work(Case::READY, Round { headers: amount, calls: times })),
             "paths" => drop(routed(routes(amount, one_host), one_host(amount - 1), times)),
             "hosts" => drop(routed(routes(amount, many_hosts), many_hosts(amount - 1), times)),
             other => panic!("nothing is called {other}"),
@@ -70,21 +70,20 @@ fn unit() -> &'static str {
 }
 
 /// This many headers of the same kind: a value of its own behind each, and a name that no table knows.
-fn with_headers(headers: usize, requests: usize) -> Vec<Request<Body>> {
-    let one = || {
-        let mut request = request();
-        request.headers_mut().clear();
-        for header in 0..headers {
-            let name = HeaderName::from_bytes(format!("x-header-{header}").as_bytes()).expect("a name");
-            request.headers_mut().insert(name, HeaderValue::try_from(format!("{header:032}")).expect("a value"));
-        }
-        request
-    };
-    (0..requests).map(|_| one()).collect()
+fn with_headers(headers: usize) -> Request<Body> {
+    let mut request = request();
+    request.headers_mut().clear();
+    for header in 0..headers {
+        let name = HeaderName::from_bytes(format!("x-header-{header}").as_bytes()).expect("a name");
+        request.headers_mut().insert(name, HeaderValue::try_from(format!("{header:032}")).expect("a value"));
+    }
+    request
 }
 
+/// Calls with as many headers. Each request is made when its call begins, see `cost`.
 struct Round {
-    requests: Vec<Request<Body>>,
+    headers: usize,
+    calls: usize,
 }
 
 impl Work for Round {
@@ -95,7 +94,8 @@ impl Work for Round {
         collected(|| {
             runtime.block_on(async {
                 let start = Instant::now();
-                for request in self.requests {
+                for _ in 0..self.calls {
+                    let request = with_headers(self.headers);
                     assert_eq!(black_box(caller.call(request).await.expect("an answer")).status(), 200);
                 }
                 start.elapsed()
@@ -112,7 +112,7 @@ fn headers(report: &mut Report) {
         progress.step(&format!("{amount} headers"));
         let of = |who: Who| {
             let words = ["headers", &amount.to_string(), &who.word()];
-            cost(words, |calls| who.work(Case::READY, Round { requests: with_headers(amount, calls) }))
+            cost(words, |calls| who.work(Case::READY, Round { headers: amount, calls }))
         };
         let bare = of(Who::Bare);
         let name = format!("{amount} header{}", if amount == 1 { "" } else { "s" });
@@ -145,17 +145,14 @@ fn routes(amount: usize, address: fn(usize) -> String) -> Routes {
 /// Calls to this address through these routes.
 fn routed(routes: Routes, address: String, calls: usize) -> Duration {
     let mut service = RetryLayer::new(routes.clone()).layer(Memory::new(0, 0));
-    let one = || {
-        let mut request = request();
-        *request.uri_mut() = address.parse().expect("an address");
-        request
-    };
-    let requests: Vec<_> = (0..calls).map(|_| one()).collect();
+    let address: Uri = address.parse().expect("an address");
     let runtime = Case::READY.runtime();
     let spent = collected(|| {
         runtime.block_on(async {
             let start = Instant::now();
-            for request in requests {
+            for _ in 0..calls {
+                let mut request = request();
+                *request.uri_mut() = address.clone();
                 let ready = ServiceExt::<Request<Body>>::ready(&mut service).await.expect("ready");
                 black_box(ready.call(request).await.expect("an answer"));
             }
@@ -258,16 +255,15 @@ fn together(threads: usize, calls: usize, ours: bool) -> f64 {
     let layer = contenders::layer(Case::READY);
     let together = Barrier::new(threads);
     let one = || {
-        let requests: Vec<_> = (0..calls).map(|_| request()).collect();
         let runtime = Case::READY.runtime();
         let (mut bare, mut service) = (Memory::new(0, 0), layer.layer(Memory::new(0, 0)));
         together.wait();
         runtime.block_on(async {
             let start = Instant::now();
-            for request in requests {
+            for _ in 0..calls {
                 match ours {
-                    true => drop(black_box(service.call(request).await.expect("an answer"))),
-                    false => drop(black_box(bare.call(request).await.expect("an answer"))),
+                    true => drop(black_box(service.call(request()).await.expect("an answer"))),
+                    false => drop(black_box(bare.call(request()).await.expect("an answer"))),
                 }
             }
             start.elapsed()

@@ -1,6 +1,7 @@
 //! Who is measured: the same request by the same rule (three attempts on 503, a timeout for each and one for all, a wait
 //! between) through redial, through its peers, and through a loop written by hand.
 
+mod batches;
 mod ours;
 mod peers;
 
@@ -19,6 +20,7 @@ use tower::Service;
 
 use crate::memory::{Memory, request};
 
+pub use batches::in_batches;
 pub use ours::layer;
 
 /// The body of every request.
