@@ -7,10 +7,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::machine;
+use crate::{machine, options, versions};
 
-/// The sections, in the page's order.
-const SECTIONS: [&str; 5] = ["cost", "memory", "wire", "growth", "storm"];
+/// The sections, in the page's order, and the crates whose versions each names beside redial's.
+const SECTIONS: [(&str, &[&str]); 5] = [
+    ("cost", &["tower", "tower-resilience-retry", "backon", "tokio"]),
+    ("memory", &["tower", "tower-resilience-retry", "backon", "tokio"]),
+    ("wire", &["tower", "tower-resilience-retry", "reqwest", "reqwest-middleware", "reqwest-retry", "hyper", "tokio"]),
+    ("growth", &["tower", "tower-resilience-retry", "backon", "tokio"]),
+    ("storm", &["tower"]),
+];
 
 /// What the page says before them.
 const HEAD: &str = "\
@@ -30,38 +36,49 @@ pub struct Report {
 impl Report {
     /// Of one of the page's sections.
     pub fn new(section: &'static str, title: &str) -> Self {
-        assert!(SECTIONS.contains(&section), "{section} is no section of the page");
+        let (_, peers) = SECTIONS.iter().find(|(name, _)| *name == section).expect("a section of the page");
         let mut report = Report { section, text: String::new(), missed: 0 };
-        report.say(&format!("## {title}\n\n{}. `cargo bench --bench {section}`\n", machine::line()));
+        let (machine, versions) = (machine::line(), versions::line(peers));
+        report.say(&format!("## {title}\n\n{machine}; {versions}. `cargo bench --bench {section}`\n"));
         report
     }
 
-    /// A paragraph, printed and kept.
+    /// Paragraphs, printed and kept.
     pub fn say(&mut self, text: &str) {
         println!("{text}");
         self.text.push_str(text);
         self.text.push('\n');
     }
 
+    /// What is said over every table that is not measured here for want of valgrind.
+    pub fn without_valgrind(&mut self) {
+        self.say("Instructions are not counted: valgrind is not installed.\n");
+    }
+
     /// A table, printed in columns and kept.
     pub fn table(&mut self, table: &Table) {
         self.missed += table.missed;
         let text = table.markdown();
-        print!("{}\n", painted(&text));
+        println!("{}", painted(&text));
         self.text.push_str(&text);
         self.text.push('\n');
     }
 
-    /// Mends the section in `BENCHMARKS.md`.
+    /// Mends the section in `BENCHMARKS.md`, unless few rounds were asked for.
     pub fn write(self) {
+        if options::quick() {
+            println!("--quick: {} bars missed, which few rounds may do; nothing is written", self.missed);
+            return;
+        }
         let path = root().join("BENCHMARKS.md");
         let before = fs::read_to_string(&path).unwrap_or_default();
         let mut page = String::from(HEAD);
-        for section in SECTIONS {
+        for (section, _) in SECTIONS {
             let kept = between(&before, section);
             let text = if section == self.section { Some(self.text.trim()) } else { kept };
             if let Some(text) = text {
-                write!(page, "\n<!-- {section} -->\n\n{}\n\n<!-- end of {section} -->\n", text.trim()).expect("a string");
+                write!(page, "\n<!-- {section} -->\n\n{}\n\n<!-- end of {section} -->\n", text.trim())
+                    .expect("a string");
             }
         }
         fs::write(&path, page).expect("BENCHMARKS.md is written");

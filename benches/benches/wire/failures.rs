@@ -14,12 +14,13 @@ use tower::{BoxError, Service};
 
 use redial_benches::{
     memory,
+    progress::Progress,
     report::{Report, Table},
 };
 
 use crate::{
+    few_or,
     peers::{Memory, Version, Who, call, with_service},
-    scale::Scale,
 };
 
 /// New connections, where 64 KiB come with each 503 over HTTP/1.1.
@@ -29,10 +30,12 @@ const CALLERS: usize = 3;
 const STREAMS: usize = 16;
 
 /// One row of each kind for all that repeat.
-pub fn report(report: &mut Report, scale: Scale) {
-    let calls = scale.of(1000);
+pub fn report(report: &mut Report) {
+    let calls = few_or(1000);
+    let progress = Progress::new("wire, failures", Who::ALL.len() - 1);
     let mut table = Table::new(["", "new connections", "success over HTTP/2"]);
     for who in &Who::ALL[1..] {
+        progress.step(who.name());
         let connections = run(*who, Version::Http1, calls, CALLERS, 64 * 1024).connections;
         let streams = run(*who, Version::Http2, calls, STREAMS, 1024 * 1024);
         let success = streams.answered as f64 / calls as f64;
@@ -44,6 +47,7 @@ pub fn report(report: &mut Report, scale: Scale) {
             _ => table.row(cells),
         }
     }
+    drop(progress);
     report.table(&table);
 }
 

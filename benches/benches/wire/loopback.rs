@@ -7,14 +7,16 @@ use tower::{BoxError, Service};
 
 use redial_benches::{
     callgrind::{self, collected},
-    cpu, memory,
-    report::{Report, Table},
+    cpu, memory, options,
+    progress::Progress,
+    report::Report,
     rounds,
 };
 
 use crate::{
+    few_or,
+    overhead::Calls,
     peers::{Memory, Version, Who, call, with_service},
-    scale::Scale,
     server::{FAST, SLOW, Server},
 };
 
@@ -22,32 +24,21 @@ use crate::{
 pub const WARM: usize = 50;
 
 /// Over one protocol.
-pub fn report(report: &mut Report, scale: Scale, server: &Server, version: Version) {
-    let counted = callgrind::is_installed();
-    let cpu = times(scale, server, version);
-    let instructions = |who: Who| {
-        let word = |number: usize| number.to_string();
-        let work = [word(version as usize), word(place(who)), word(server.port.into())];
-        callgrind::instructions(&["loopback", &work[0], &work[1], &work[2]], scale.of(100), scale.of(600))
-    };
-    let bare = counted.then(|| instructions(Who::Bare));
-    let mut table = Table::new(["", "instructions", "CPU"]);
-    let alone = bare.map_or("-".into(), |bare| format!("{bare:.0}"));
-    table.row([Who::Bare.name().into(), alone, cpu.map_or("-".into(), |cpu| format!("{:.1} µs", cpu[0] / 1000.0))]);
-    for who in &Who::ALL[1..] {
-        let over = bare.map(|bare| instructions(*who) / bare - 1.0);
-        let cpu = cpu.map(|cpu| cpu[place(*who)] / cpu[0] - 1.0);
-        let cells = [who.name().into(), percent(over), percent(cpu)];
-        match (who, over) {
-            (Who::Redial, Some(over)) => table.held(cells, "instructions +5 %", over <= 0.05),
-            _ => table.row(cells),
-        }
-    }
-    report.table(&table);
-}
-
-pub fn percent(share: Option<f64>) -> String {
-    share.map_or("-".into(), |share| format!("{:+.1} %", share * 100.0))
+pub fn report(report: &mut Report, server: &Server, version: Version) {
+    let names = Who::ALL.map(Who::name);
+    let progress = Progress::new(version.name(), names.len() + 1);
+    progress.step("the processor's time");
+    let cpu = times(server, version);
+    let instructions = callgrind::is_installed().then(|| {
+        let count = |who: Who| {
+            progress.step(who.name());
+            let words = [version as usize, place(who), server.port.into()].map(|number| number.to_string());
+            callgrind::instructions(&["loopback", &words[0], &words[1], &words[2]], few_or(100), few_or(600))
+        };
+        Who::ALL.map(count).to_vec()
+    });
+    drop(progress);
+    report.table(&Calls { names: &names, instructions, cpu: cpu.map(Vec::from) }.table(0.05));
 }
 
 fn place(who: Who) -> usize {
@@ -68,10 +59,10 @@ pub fn counted(work: &[String], times: usize) {
 }
 
 /// The processor's nanoseconds for a call of each.
-fn times(scale: Scale, server: &Server, version: Version) -> Option<[f64; 5]> {
+fn times(server: &Server, version: Version) -> Option<[f64; 5]> {
     cpu::of_this_thread()?;
-    let (uri, calls) = (uri(server.port, FAST), scale.of(1000));
-    Some(rounds::medians(scale.of(21), |place| {
+    let (uri, calls) = (uri(server.port, FAST), few_or(1000));
+    Some(rounds::medians(options::rounds(21), |place| {
         let runtime = runtime();
         with_service!(Who::ALL[place], version, |service| {
             let mut service = service;

@@ -10,15 +10,14 @@
 mod failures;
 mod loopback;
 mod over_reqwest;
+mod overhead;
 mod peers;
-mod scale;
 mod server;
 mod upload;
 
-use redial_benches::{callgrind, report::Report};
+use redial_benches::{callgrind, options, report::Report};
 
 use peers::Version;
-use scale::Scale;
 use server::Server;
 
 fn main() {
@@ -33,27 +32,29 @@ fn main() {
             _ => panic!("nobody can do {work:?}"),
         };
     }
-    let scale = Scale::asked();
     let server = Server::start();
     let mut report = Report::new("wire", "On the wire");
     if !callgrind::is_installed() {
-        report.say("valgrind is not installed: no instructions are counted, and no memory.\n");
+        report.without_valgrind();
     }
     report.say("A call over HTTP/1.1 that succeeds at once, over hyper-util's client alone:\n");
-    loopback::report(&mut report, scale, &server, Version::Http1);
+    loopback::report(&mut report, &server, Version::Http1);
     report.say("The same over HTTP/2:\n");
-    loopback::report(&mut report, scale, &server, Version::Http2);
+    loopback::report(&mut report, &server, Version::Http2);
     report.say("The same over reqwest alone, and HTTP/1.1:\n");
-    over_reqwest::report(&mut report, scale, &server);
+    over_reqwest::report(&mut report, &server);
     report.say(
         "1000 calls, each answered 503 twice and then 200. New connections: 3 callers at once over HTTP/1.1, 64 KiB with \
          each 503. Success: 16 at once over one connection of HTTP/2, 1 MiB with each 503:\n",
     );
-    failures::report(&mut report, scale);
+    failures::report(&mut report);
     report
         .say("1 GiB in chunks of 16 KiB, streamed over HTTP/1.1 through the replay tee, which keeps 64 KiB at most:\n");
-    upload::report(&mut report, scale, &server);
-    if !scale.quick {
-        report.write();
-    }
+    upload::report(&mut report, &server);
+    report.write();
+}
+
+/// This much of it, or a tenth with `--quick`.
+fn few_or(many: usize) -> usize {
+    if options::quick() { many.div_ceil(10) } else { many }
 }

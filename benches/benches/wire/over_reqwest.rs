@@ -10,40 +10,39 @@ use tokio::runtime::Runtime;
 
 use redial_benches::{
     callgrind::{self, collected},
-    cpu,
-    report::{Report, Table},
+    cpu, options,
+    progress::Progress,
+    report::Report,
     rounds,
 };
 
 use crate::{
-    loopback::{WARM, percent, request, runtime, uri},
+    few_or,
+    loopback::{WARM, request, runtime, uri},
+    overhead::Calls,
     peers::{WAIT, policy},
-    scale::Scale,
     server::{FAST, SLOW, Server},
 };
 
 const NAMES: [&str; 4] = ["reqwest alone", "redial", "redial as a middleware", "reqwest-retry"];
 
-pub fn report(report: &mut Report, scale: Scale, server: &Server) {
-    let cpu = times(scale, server);
-    let instructions = |place: usize| {
-        let (place, port) = (place.to_string(), server.port.to_string());
-        callgrind::instructions(&["reqwest", &place, &port], scale.of(100), scale.of(600))
-    };
-    let counted = callgrind::is_installed();
-    let bare = counted.then(|| instructions(0));
-    let mut table = Table::new(["", "instructions", "CPU"]);
-    let alone = bare.map_or("-".into(), |bare| format!("{bare:.0}"));
-    table.row([NAMES[0].into(), alone, cpu.map_or("-".into(), |cpu| format!("{:.1} µs", cpu[0] / 1000.0))]);
-    for (place, name) in NAMES.iter().enumerate().skip(1) {
-        let over = bare.map(|bare| instructions(place) / bare - 1.0);
-        let cells = [(*name).into(), percent(over), percent(cpu.map(|cpu| cpu[place] / cpu[0] - 1.0))];
-        match (place, over) {
-            (1, Some(over)) => table.held(cells, "instructions +4 %", over <= 0.04),
-            _ => table.row(cells),
-        }
-    }
-    report.table(&table);
+pub fn report(report: &mut Report, server: &Server) {
+    let progress = Progress::new("wire, reqwest", NAMES.len() + 1);
+    progress.step("the processor's time");
+    let cpu = times(server);
+    let instructions = callgrind::is_installed().then(|| {
+        let count = |place: usize| {
+            progress.step(NAMES[place]);
+            callgrind::instructions(
+                &["reqwest", &place.to_string(), &server.port.to_string()],
+                few_or(100),
+                few_or(600),
+            )
+        };
+        (0..NAMES.len()).map(count).collect()
+    });
+    drop(progress);
+    report.table(&Calls { names: &NAMES, instructions, cpu: cpu.map(Vec::from) }.table(0.04));
 }
 
 /// What callgrind counts.
@@ -53,10 +52,10 @@ pub fn counted(work: &[String], times: usize) {
     run(&runtime(), place.parse().expect("a place"), &uri, 0, times);
 }
 
-fn times(scale: Scale, server: &Server) -> Option<[f64; 4]> {
+fn times(server: &Server) -> Option<[f64; 4]> {
     cpu::of_this_thread()?;
-    let (uri, calls) = (uri(server.port, FAST), scale.of(1000));
-    Some(rounds::medians(scale.of(21), |place| run(&runtime(), place, &uri, WARM, calls) / calls as f64))
+    let (uri, calls) = (uri(server.port, FAST), few_or(1000));
+    Some(rounds::medians(options::rounds(21), |place| run(&runtime(), place, &uri, WARM, calls) / calls as f64))
 }
 
 /// The processor's nanoseconds for these calls, after some to warm up.

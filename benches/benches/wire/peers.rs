@@ -31,6 +31,15 @@ pub enum Version {
     Http2,
 }
 
+impl Version {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Version::Http1 => "wire, HTTP/1.1",
+            Version::Http2 => "wire, HTTP/2",
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq)]
 pub enum Who {
     /// hyper-util's client alone.

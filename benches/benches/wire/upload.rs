@@ -14,15 +14,17 @@ use redial::{Replay, RetryLayer};
 use tower::Layer;
 
 use redial_benches::{
-    cpu, heap,
+    cpu, heap, options,
+    progress::Progress,
     report::{Report, Table},
     rounds,
 };
 
 use crate::{
-    loopback::{percent, runtime, uri},
+    few_or,
+    loopback::{runtime, uri},
+    overhead::{or_dash, percent},
     peers::{Version, call, hyper, policy},
-    scale::Scale,
     server::{FAST, Server},
 };
 
@@ -64,11 +66,13 @@ impl Body for Upload {
     }
 }
 
-pub fn report(report: &mut Report, scale: Scale, server: &Server) {
-    let size = scale.of(GIB);
+pub fn report(report: &mut Report, server: &Server) {
+    let size = few_or(GIB);
+    let progress = Progress::new("wire, upload", 2);
+    progress.step("time");
     // Time by the wall, and the processor's.
     let mut cpu: [Vec<f64>; 2] = Default::default();
-    let times: [f64; 2] = rounds::medians(scale.of(15), |through| {
+    let times: [f64; 2] = rounds::medians(options::rounds(15), |through| {
         let (start, busy) = (Instant::now(), cpu::of_this_thread());
         upload(through == 1, server.port, size);
         if let Some((now, before)) = cpu::of_this_thread().zip(busy) {
@@ -77,11 +81,13 @@ pub fn report(report: &mut Report, scale: Scale, server: &Server) {
         start.elapsed().as_secs_f64()
     });
     let cpu = cpu.map(|rounds| (!rounds.is_empty()).then(|| rounds::median(rounds)));
-    let heap = heap::is_measured().then(|| [false, true].map(|through| peak(through, server, scale)));
+    progress.step("memory");
+    let heap = heap::is_measured().then(|| [false, true].map(|through| peak(through, server)));
+    drop(progress);
     let mut table = Table::new(["", "time", "CPU", "most memory at once"]);
     let seconds = |time: f64| format!("{time:.2} s");
-    let memory = |of: usize| heap.map_or("-".into(), |heap| format!("{:.1} KiB", heap[of] as f64 / KIB as f64));
-    table.row(["hyper alone".into(), seconds(times[0]), cpu[0].map_or("-".into(), seconds), memory(0)]);
+    let memory = |of: usize| or_dash(heap.map(|heap| format!("{:.1} KiB", heap[of] as f64 / KIB as f64)));
+    table.row(["hyper alone".into(), seconds(times[0]), or_dash(cpu[0].map(seconds)), memory(0)]);
     let longer = times[1] / times[0];
     let busier = cpu[1].zip(cpu[0]).map(|(through, alone)| through / alone - 1.0);
     let more = heap.map(|[alone, through]| through.saturating_sub(alone));
@@ -89,15 +95,15 @@ pub fn report(report: &mut Report, scale: Scale, server: &Server) {
         "redial".into(),
         percent(Some(longer - 1.0)),
         percent(busier),
-        more.map_or("-".into(), |more| format!("+{:.1} KiB", more as f64 / KIB as f64)),
+        or_dash(more.map(|more| format!("+{:.1} KiB", more as f64 / KIB as f64))),
     ];
     table.held(cells, "time +10 %, 64 KiB", longer <= 1.1 && more.is_none_or(|more| more <= CAP));
     report.table(&table);
 }
 
 /// The most that is on the heap at once, in a process of its own.
-fn peak(through: bool, server: &Server, scale: Scale) -> usize {
-    let size = scale.of(GIB / 8).to_string();
+fn peak(through: bool, server: &Server) -> usize {
+    let size = few_or(GIB / 8).to_string();
     heap::peak(&["upload", &u8::from(through).to_string(), &server.port.to_string()], &size)
 }
 
