@@ -103,6 +103,7 @@ impl<F, RB: Body> State<F, RB> {
 }
 
 /// A call that this layer may repeat.
+#[inline(always)]
 pub(super) fn start<S, P, B, RB>(
     mut service: S,
     policy: P,
