@@ -5,8 +5,8 @@ use http_body::Body;
 use tokio::time::Instant;
 
 use super::{
-    AttemptBody, Replay, course::Course, course::RequestLine, current::Restore, guard, head::Head, promise,
-    reading::Reading, source::Source,
+    AttemptBody, Replay, course::Course, course::RequestLine, current::Restore, guard, head::Head, reading::Reading,
+    source::Source,
 };
 use crate::{
     BoxError, Error,
@@ -23,14 +23,15 @@ pub(super) struct Call<B: Body> {
 }
 
 impl<B: Replay> Call<B> {
+    #[inline(always)]
     pub(super) fn new(plan: Plan, hints: &OutboundHints, request: Request<B>) -> (Self, Request<AttemptBody<B>>) {
         let outer = request.extensions().get().copied();
         let mut course = Course::of_request(plan, RequestLine::of(&request), outer);
         course.heed_caller(hints);
-        let head = Head::keep(&request);
+        let (head, content_length) = Head::keep(&request);
         let (parts, body) = request.into_parts();
         let reading = head.reading();
-        let (body, source) = Source::split(body, promise::content_length(&parts.headers), reading.clone());
+        let (body, source) = Source::split(body, content_length, reading.clone());
         (Call { course, head, source, reading }, Request::from_parts(parts, body))
     }
 
