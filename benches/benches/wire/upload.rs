@@ -120,7 +120,7 @@ fn upload(through_redial: bool, port: u16, size: usize) {
     runtime().block_on(async {
         let status = if through_redial {
             // Valgrind takes its time.
-            let policy = policy(Timeouts { attempt: LONG, total: LONG });
+            let policy = policy(Timeouts { attempt: LONG / 2, total: LONG });
             call(&mut RetryLayer::new(policy).layer(hyper(Version::Http1)), request).await
         } else {
             call(&mut hyper(Version::Http1), request).await
