@@ -1,9 +1,11 @@
 //! The kit itself: every fault as a client meets it, and every request as it was sent.
 
 mod connecting;
+mod early;
 mod errors;
 mod events;
 mod faults;
+mod large;
 mod pauses;
 mod recording;
 mod scripts;
