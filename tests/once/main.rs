@@ -10,8 +10,10 @@ mod support;
 
 mod answered;
 mod connections;
+mod expecting;
 mod faults;
 mod lost;
+mod upgrades;
 
 use bytes::Bytes;
 use http::{Method, Request};
