@@ -175,6 +175,9 @@ impl Reply {
 
     /// A pause within the body, where it is called between two [`body`](Self::body)s, or before its end.
     ///
+    /// An answer to a `HEAD`, a 204 and a 304 have no body: what is to happen within one does not happen. So it is with
+    /// the five that follow.
+    ///
     /// # Panics
     ///
     /// On a reply that is not an answer. So do the five that follow.

@@ -158,7 +158,7 @@ fn each_broken_rule_is_named() {
         (sound().jitter(Jitter::Around { percent: 9 }), "S10", "10 to 100"),
         (sound().jitter(Jitter::Around { percent: 101 }), "S10", "10 to 100"),
         (sound().jitter(AROUND).max(ms(119)), "S11", "with its jitter"),
-        (sound().jitter(AROUND).floor(ms(100)).max(ms(99)), "S11", "initial"),
+        (sound().jitter(AROUND).max(ms(99)), "S11", "is above"),
         (sound().max(LONGEST + ms(1)), "S11", "a day"),
         (sound().max(ms(99)), "S11", "initial"),
     ];
