@@ -10,6 +10,7 @@ mod pauses;
 mod recording;
 mod scripts;
 mod service;
+mod streams;
 
 use std::{error::Error as StdError, future::Future, time::Duration};
 
