@@ -13,6 +13,7 @@ mod connections;
 mod expecting;
 mod faults;
 mod lost;
+mod reports;
 mod upgrades;
 
 use bytes::Bytes;
