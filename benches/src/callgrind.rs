@@ -35,6 +35,7 @@ pub fn instructions(work: &[&str], few: usize, many: usize) -> f64 {
             .output()
             .expect("valgrind runs");
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "the work failed: {text}");
         let collected = text.lines().find_map(|line| line.split_once("Collected :"));
         collected.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("callgrind said: {text}"))
     };

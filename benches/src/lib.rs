@@ -3,6 +3,8 @@
 pub mod budgets;
 pub mod callgrind;
 pub mod contenders;
+pub mod cpu;
+pub mod heap;
 pub mod machine;
 pub mod options;
 pub mod picture;

@@ -1,12 +1,12 @@
 //! One request's call: its course, and what is kept to send the request again.
 
-use http::{Extensions, Request};
+use http::{Extensions, Request, StatusCode, header};
 use http_body::Body;
 use tokio::time::Instant;
 
 use super::{
-    AttemptBody, Replay, course::Course, course::RequestLine, current::Restore, guard, head::Head, promise,
-    reading::Reading, source::Source,
+    AttemptBody, Replay, course::Course, course::RequestLine, current::Restore, guard, head::Head, reading::Reading,
+    source::Source,
 };
 use crate::{
     BoxError, Error,
@@ -23,14 +23,15 @@ pub(super) struct Call<B: Body> {
 }
 
 impl<B: Replay> Call<B> {
+    #[inline(always)]
     pub(super) fn new(plan: Plan, hints: &OutboundHints, request: Request<B>) -> (Self, Request<AttemptBody<B>>) {
         let outer = request.extensions().get().copied();
         let mut course = Course::of_request(plan, RequestLine::of(&request), outer);
         course.heed_caller(hints);
-        let head = Head::keep(&request);
+        let (head, content_length) = Head::keep(&request);
         let (parts, body) = request.into_parts();
         let reading = head.reading();
-        let (body, source) = Source::split(body, promise::content_length(&parts.headers), reading.clone());
+        let (body, source) = Source::split(body, content_length, reading.clone());
         (Call { course, head, source, reading }, Request::from_parts(parts, body))
     }
 
@@ -51,6 +52,10 @@ impl<B: Replay> Call<B> {
             return Err(self.course.give_up(now, error, Class::Transient, StopReason::BodyTooLarge, None));
         };
         let mut request = self.head.rebuild(line, body);
+        if self.course.was_answered(StatusCode::EXPECTATION_FAILED) {
+            // Again, and without the expectation that nobody meets (RFC 9110, 10.1.1).
+            request.headers_mut().remove(header::EXPECT);
+        }
         self.course.begin(now);
         guard::mark(request.extensions_mut(), self.course.attempt);
         self.tell_end(request.extensions_mut());

@@ -44,16 +44,19 @@ pub(super) struct RequestLine {
 }
 
 impl RequestLine {
+    #[inline]
     pub(super) fn of<B>(request: &Request<B>) -> Self {
         RequestLine { method: request.method().clone(), uri: request.uri().clone() }
     }
 }
 
 impl Course {
+    #[inline]
     pub(super) fn of_request(plan: Plan, line: RequestLine, outer: Option<Deadline>) -> Self {
         Course { line: Some(line), ..Self::of_block(plan, outer) }
     }
 
+    #[inline]
     pub(crate) fn of_block(plan: Plan, outer: Option<Deadline>) -> Self {
         Course { plan, line: None, attempt: 0, caller_retries: false, part: false, outer, started: None, trail: None }
     }

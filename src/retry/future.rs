@@ -103,6 +103,7 @@ impl<F, RB: Body> State<F, RB> {
 }
 
 /// A call that this layer may repeat.
+#[inline]
 pub(super) fn start<S, P, B, RB>(
     mut service: S,
     policy: P,
@@ -116,17 +117,18 @@ where
     RB: Body,
 {
     let (mut call, mut request) = Call::new(plan, hints, request);
-    let state = if call.course.may_not_start() {
+    if call.course.may_not_start() {
         // The readiness that the caller waited for is given back: it may be a permit.
-        service = service.clone();
-        State::Wait { resume: Instant::now() }
-    } else {
-        call.course.begin_first();
-        guard::mark(request.extensions_mut(), call.course.attempt);
-        call.tell_end(request.extensions_mut());
-        let _current = call.enter();
-        State::Attempt { response: service.call(request) }
-    };
+        let (service, state) = (service.clone(), State::Wait { resume: Instant::now() });
+        return RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: Some(call) };
+    }
+    call.course.begin_first();
+    guard::mark(request.extensions_mut(), call.course.attempt);
+    call.tell_end(request.extensions_mut());
+    let current = call.enter();
+    let response = service.call(request);
+    drop(current);
+    let state = State::Attempt { response };
     RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: Some(call) }
 }
 

@@ -1,5 +1,7 @@
 //! One retry per path (S13): by types where they reach, by a marker where they do not.
 
+use std::sync::LazyLock;
+
 use http::Extensions;
 use tokio::time::Instant;
 
@@ -39,8 +41,19 @@ struct Number(u32);
 #[cfg_attr(not(feature = "grpc"), allow(dead_code))] // read by gRPC's client alone
 pub(crate) struct AttemptEnds(pub(crate) Instant);
 
+/// Cloned where a request has no extensions: cheaper than to make the same map anew.
+static MARK: LazyLock<Extensions> = LazyLock::new(|| {
+    let mut mark = Extensions::new();
+    mark.insert(Attempted);
+    mark
+});
+
 pub(crate) fn mark(extensions: &mut Extensions, attempt: u32) {
-    extensions.insert(Attempted);
+    if extensions.is_empty() {
+        extensions.clone_from(&MARK);
+    } else {
+        extensions.insert(Attempted);
+    }
     if attempt > 1 {
         extensions.insert(Number(attempt));
     }

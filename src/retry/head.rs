@@ -8,7 +8,7 @@ use std::sync::{
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Version, header};
 
-use super::{course::RequestLine, reading::Reading};
+use super::{course::RequestLine, promise, reading::Reading};
 
 /// A request's head, packed into one allocation of its exact size.
 ///
@@ -33,41 +33,25 @@ enum Packed {
     Shared(Bytes),
 }
 
-/// A header in the pack: the lengths of its name and value (the lowest bit says whether it is sensitive), name, value.
-const NAME_LENGTH: usize = size_of::<u16>();
-const LENGTHS: usize = NAME_LENGTH + size_of::<u32>();
+/// A header in the pack: the lengths of its value and name and whether it is sensitive (one bit), name, value.
+const LENGTHS: usize = size_of::<u64>();
 const FLAG: usize = 1;
 
 impl Head {
-    pub(super) fn keep<B>(request: &Request<B>) -> Self {
+    /// Beside it what the request says of its body's length.
+    pub(super) fn keep<B>(request: &Request<B>) -> (Self, Option<u64>) {
         let headers = request.headers();
-        let size: usize = headers.iter().map(|(name, value)| LENGTHS + name.as_str().len() + value.len()).sum();
-        let mut pack: Arc<[AtomicU8]> = (0..FLAG + size).map(|_| AtomicU8::new(0)).collect();
-        // As `RequestHead::is_upgrade` has it, in the one pass over the headers that is made anyway.
-        let mut upgrade = request.method() == Method::CONNECT;
-        // Nobody else has it yet.
-        let mut rest = Arc::get_mut(&mut pack).and_then(|pack| pack.get_mut(FLAG..)).unwrap_or_default();
-        for (name, value) in headers {
-            upgrade |= name == header::UPGRADE;
-            // Lengths fit: `http` allows names below 2^16 bytes, and a value of 2^31 bytes is not a header.
-            let value_length = (value.len() as u32) << 1 | u32::from(value.is_sensitive());
-            let name = name.as_str();
-            let [n0, n1] = (name.len() as u16).to_le_bytes();
-            let [v0, v1, v2, v3] = value_length.to_le_bytes();
-            // An array of its own length: one store, where `put` is a call for each.
-            let Some((lengths, after)) = rest.split_first_chunk_mut::<LENGTHS>() else { break };
-            *lengths = [n0, n1, v0, v1, v2, v3].map(AtomicU8::new);
-            rest = put(after, name.as_bytes());
-            rest = put(rest, value.as_bytes());
-        }
-        Head {
+        let (pack, noticed) = pack(headers);
+        let head = Head {
             packed: Packed::Once(pack),
             // Fits: a header map holds at most 2^15.
             names: headers.keys_len() as u32,
             version: request.version(),
             extensions: (!request.extensions().is_empty()).then(|| request.extensions().clone()),
-            upgrade,
-        }
+            // As `RequestHead::is_upgrade` has it.
+            upgrade: noticed.upgrade || request.method() == Method::CONNECT,
+        };
+        (head, noticed.content_length.and_then(promise::content_length))
     }
 
     /// The flags for the body of the first attempt.
@@ -103,16 +87,16 @@ impl Head {
         };
         let mut headers = HeaderMap::try_with_capacity(self.names as usize).unwrap_or_default();
         let mut at = 0;
-        while let Some(&[n0, n1, v0, v1, v2, v3]) = pack[at..].first_chunk::<LENGTHS>() {
-            let name_length = usize::from(u16::from_le_bytes([n0, n1]));
-            let value_length = u32::from_le_bytes([v0, v1, v2, v3]);
+        while let Some(&lengths) = pack[at..].first_chunk::<LENGTHS>() {
+            let lengths = u64::from_le_bytes(lengths);
+            let name_length = usize::from((lengths >> 1) as u16);
             let name_ends = at + LENGTHS + name_length;
-            let value_ends = name_ends + (value_length >> 1) as usize;
+            let value_ends = name_ends + (lengths >> 17) as usize;
             let name = HeaderName::from_bytes(&pack[at + LENGTHS..name_ends]);
             let value = HeaderValue::from_maybe_shared(pack.slice(name_ends..value_ends));
             // Both came out of a header map, so both are valid.
             if let (Ok(name), Ok(mut value)) = (name, value) {
-                value.set_sensitive(value_length & 1 == 1);
+                value.set_sensitive(lengths & 1 == 1);
                 headers.append(name, value);
             }
             at = value_ends;
@@ -121,13 +105,53 @@ impl Head {
     }
 }
 
-/// Writes these bytes and returns what is left to write to. Compiles to a copy: nobody else sees the atomics yet.
-fn put<'a>(pack: &'a mut [AtomicU8], bytes: &[u8]) -> &'a mut [AtomicU8] {
-    let (here, rest) = pack.split_at_mut(bytes.len().min(pack.len()));
-    for (place, byte) in here.iter_mut().zip(bytes) {
-        *place.get_mut() = *byte;
+/// Nearly every head fits into this many bytes.
+const SMALL: usize = 1024;
+
+/// What is noticed in the one pass over the headers that is made anyway.
+#[derive(Default)]
+struct Noticed<'a> {
+    upgrade: bool,
+    /// The first one.
+    content_length: Option<&'a HeaderValue>,
+}
+
+/// One allocation of the exact size. The size is known only once all has been written, so that is done elsewhere.
+fn pack(headers: &HeaderMap) -> (Arc<[AtomicU8]>, Noticed<'_>) {
+    let (mut small, mut large, mut noticed) = ([0; SMALL], Vec::new(), Noticed::default());
+    let packed = match write(headers, &mut small, &mut noticed) {
+        Some(length) => &small[..length],
+        None => {
+            let size: usize = headers.iter().map(|(name, value)| LENGTHS + name.as_str().len() + value.len()).sum();
+            large.resize(FLAG + size, 0);
+            write(headers, &mut large, &mut noticed);
+            &large
+        }
+    };
+    (packed.iter().map(|byte| AtomicU8::new(*byte)).collect(), noticed)
+}
+
+/// Writes the headers here, and says how much they took; `None`: more than there is room for.
+fn write<'a>(headers: &'a HeaderMap, place: &mut [u8], noticed: &mut Noticed<'a>) -> Option<usize> {
+    let size = place.len();
+    let mut rest = place.get_mut(FLAG..)?;
+    for (name, value) in headers {
+        match *name {
+            header::UPGRADE => noticed.upgrade = true,
+            header::CONTENT_LENGTH => noticed.content_length = noticed.content_length.or(Some(value)),
+            _ => {}
+        }
+        let (name, sensitive, value) = (name.as_str().as_bytes(), value.is_sensitive(), value.as_bytes());
+        let (lengths, after) = rest.split_first_chunk_mut()?;
+        let (name_place, after) = after.split_at_mut_checked(name.len())?;
+        let (value_place, after) = after.split_at_mut_checked(value.len())?;
+        // Lengths fit: `http` allows names below 2^16 bytes.
+        *lengths = ((value.len() as u64) << 17 | (name.len() as u64) << 1 | u64::from(sensitive)).to_le_bytes();
+        name_place.copy_from_slice(name);
+        value_place.copy_from_slice(value);
+        rest = after;
     }
-    rest
+    Some(size - rest.len())
 }
 
 #[cfg(test)]

@@ -43,6 +43,7 @@ const DRAIN_TIME: Duration = Duration::from_millis(250);
 
 impl<B: Replay> Call<B> {
     /// An attempt has ended: what follows?
+    #[inline(always)]
     pub(super) fn settle<P, RB>(&mut self, policy: &P, result: Result<Result<Answer<RB>, BoxError>, Expired>) -> End<RB>
     where
         P: Policy,
@@ -87,6 +88,7 @@ impl<B: Replay> Call<B> {
         self.judged(result, None, verdict)
     }
 
+    #[inline(always)]
     fn judged<RB: Body>(
         &mut self,
         mut result: Result<Answer<RB>, BoxError>,
@@ -107,6 +109,7 @@ impl<B: Replay> Call<B> {
         }
     }
 
+    #[inline(always)]
     fn judge<P: Policy, RB>(
         &self,
         policy: &P,
@@ -138,6 +141,7 @@ impl<B: Replay> Call<B> {
         if self.course.plan.grpc { GrpcCode::said(response.headers()) } else { None }
     }
 
+    #[cold]
     fn failed<RB: Body>(
         &mut self,
         result: Result<Answer<RB>, BoxError>,

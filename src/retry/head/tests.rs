@@ -3,6 +3,10 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 
+fn keep<B>(request: &Request<B>) -> Head {
+    Head::keep(request).0
+}
+
 fn name() -> impl Strategy<Value = HeaderName> {
     let known = prop::sample::select(vec!["accept", "authorization", "content-type", "cookie", "x-a", "x-b", "x-c"]);
     prop_oneof![known.prop_map(str::to_owned), "[a-z][a-z0-9_-]{0,70}"]
@@ -49,7 +53,7 @@ proptest! {
             request.extensions_mut().insert(Callers(extension));
         }
 
-        let (mut head, line) = (Head::keep(&request), RequestLine::of(&request));
+        let (mut head, line) = (keep(&request), RequestLine::of(&request));
         for _ in 2..=4 {
             let again = head.rebuild(&line, ());
             prop_assert_eq!(again.method(), request.method());
@@ -69,7 +73,7 @@ proptest! {
 #[test]
 fn it_is_one_allocation_of_the_exact_size() {
     let request = Request::get("/").header("x-some", "value").header(http::header::ACCEPT, "b").body(()).unwrap();
-    let Head { packed: Packed::Once(pack), .. } = Head::keep(&request) else { panic!("not used yet") };
+    let Head { packed: Packed::Once(pack), .. } = keep(&request) else { panic!("not used yet") };
     assert_eq!(pack.len(), FLAG + 2 * LENGTHS + "x-some".len() + "value".len() + "accept".len() + "b".len());
 }
 
@@ -79,7 +83,7 @@ fn many_values_of_one_name_come_back() {
     for number in 0..40_000_u32 {
         request.headers_mut().append("x-many", number.into());
     }
-    let again = Head::keep(&request).rebuild(&RequestLine::of(&request), ());
+    let again = keep(&request).rebuild(&RequestLine::of(&request), ());
     assert_eq!(again.headers(), request.headers());
 }
 
@@ -88,7 +92,19 @@ fn upgrades_are_noticed() {
     let plain = Request::get("/").body(()).unwrap();
     let upgrade = Request::get("/").header("upgrade", "websocket").body(()).unwrap();
     let connect = Request::connect("host:443").body(()).unwrap();
-    assert!(!Head::keep(&plain).upgrade);
-    assert!(Head::keep(&upgrade).upgrade);
-    assert!(Head::keep(&connect).upgrade);
+    assert!(!keep(&plain).upgrade);
+    assert!(keep(&upgrade).upgrade);
+    assert!(keep(&connect).upgrade);
+}
+
+#[test]
+fn the_first_length_that_is_said_is_noticed_wherever_it_stands() {
+    let said = |large: usize| {
+        let request = Request::get("/").header("x-large", "v".repeat(large)).header("content-length", " 12 ");
+        Head::keep(&request.header("content-length", "13").body(()).unwrap()).1
+    };
+    assert_eq!((said(1), said(SMALL)), (Some(12), Some(12)));
+    let unsaid = |value: &str| Head::keep(&Request::get("/").header("content-length", value).body(()).unwrap()).1;
+    assert_eq!((unsaid("twelve"), unsaid("")), (None, None));
+    assert_eq!(Head::keep(&Request::new(())).1, None);
 }
