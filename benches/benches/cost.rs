@@ -6,11 +6,13 @@
 //!
 //! - **instructions**: by callgrind, where valgrind is installed: this very program, run again with more and fewer calls.
 //! - **time**: the median of rounds that take turns. Retries wait on a paused clock.
+//!
+//! Both are of the calls' own code, and leave out what the runtime does between two polls.
 
 use redial_benches::{
     budgets::{self, Keeper, Operation},
     callgrind,
-    contenders::{Caller, Case, Size, Who, Work, in_batches},
+    contenders::{Caller, Case, Size, Who, Work, calls},
     memory::request,
     options,
     picture::{self, Panel},
@@ -20,7 +22,8 @@ use redial_benches::{
 };
 use tokio::runtime::Runtime;
 
-const CALLS: usize = 996;
+/// Few, so that a round is seldom interrupted.
+const CALLS: usize = 100;
 
 const CASES: [(&str, Case); 3] =
     [("ready at once", Case::READY), ("yields once", Case::YIELDS), ("two retries", Case::RETRIES)];
@@ -39,7 +42,8 @@ fn main() {
         "A POST with 8 headers and 256 bytes through a service in memory, over that service alone; three attempts on 503, \
          a timeout for each and one for all. redial has its budget and its guard on, the others have neither. tower: its \
          retry and timeout layers; tower-resilience: its retry layer and time limiter; the loop by hand: a clone of the \
-         request and `tokio::time::timeout`; backon: the same with its `retry`.\n",
+         request and `tokio::time::timeout`; backon: the same with its `retry`. Counted is the calls' own code; what the \
+         runtime does between two polls is not.\n",
     );
     let instructions = instructions(&mut report);
     let times = times(&mut report);
@@ -62,7 +66,7 @@ impl Work for Round<'_> {
     type Found = f64;
 
     fn with(self, caller: impl Caller) -> f64 {
-        in_batches(self.runtime, caller, self.calls, request)
+        calls(self.runtime, caller, self.calls, request)
     }
 }
 
@@ -93,7 +97,7 @@ fn instructions(report: &mut Report) -> Option<[Figures; 3]> {
     for (index, ((name, _), bar)) in CASES.into_iter().zip(bars).enumerate() {
         let figures = over_bare(|who| {
             progress.step(name);
-            callgrind::instructions(&[&index.to_string(), &who.word()], 120, 600)
+            callgrind::instructions(&[&index.to_string(), &who.word()], 100, 600)
         });
         match bar {
             Some(bar) => table.held(row(name, figures), &format!("at most {bar}"), figures[0] <= bar),
@@ -109,7 +113,7 @@ fn instructions(report: &mut Report) -> Option<[Figures; 3]> {
 fn times(report: &mut Report) -> [Figures; 3] {
     // Of tower's.
     let bars = [Some((0.5, "half")), Some((0.6, "0.6")), None];
-    let rounds = options::rounds(61);
+    let rounds = options::rounds(501);
     let progress = Progress::new("cost, time", CASES.len());
     let mut found = [[0.0; Who::OVER.len()]; 3];
     let mut table = table("nanoseconds");

@@ -12,25 +12,25 @@ use std::{
 use http::{HeaderName, HeaderValue, Request, Uri};
 use redial::{RetryLayer, Routes, StandardPolicy, Timeouts, Transient, policy::RoutesBuilder};
 use redial_benches::{
-    callgrind::{self, collected},
-    contenders::{self, Body, Caller, Case, Who, Work},
+    callgrind,
+    contenders::{self, Body, Caller, Case, Layered, Who, Work, calls},
     memory::{Memory, request},
     options,
     progress::Progress,
     report::{Report, Table},
     rounds::{median, medians},
 };
-use tower::{Layer, Service, ServiceExt};
+use tower::{Layer, Service};
 
 fn main() {
     if let Some((words, times)) = callgrind::asked() {
         let amount = words[1].parse().expect("an amount");
         match &*words[0] {
-            "headers" => drop(Who::of(&words[2]).work(Case::READY, Round { headers: amount, calls: times })),
-            "paths" => drop(routed(routes(amount, one_host), one_host(amount - 1), times)),
-            "hosts" => drop(routed(routes(amount, many_hosts), many_hosts(amount - 1), times)),
+            "headers" => Who::of(&words[2]).work(Case::READY, Round { headers: amount, calls: times }),
+            "paths" => routed(routes(amount, one_host), one_host(amount - 1), times),
+            "hosts" => routed(routes(amount, many_hosts), many_hosts(amount - 1), times),
             other => panic!("nothing is called {other}"),
-        }
+        };
         return;
     }
     let mut report = Report::new("growth", "How it grows");
@@ -56,13 +56,12 @@ fn row(name: &str, figures: [f64; 5]) -> [String; 6] {
 }
 
 /// What a call costs: instructions, or nanoseconds where none are counted.
-fn cost(words: [&str; 3], time: impl Fn(usize) -> Duration) -> f64 {
+fn cost(words: [&str; 3], time: impl Fn(usize) -> f64) -> f64 {
     const CALLS: usize = 500;
     if callgrind::is_installed() {
         return callgrind::instructions(&words, 20, 120);
     }
-    let each = |_| time(CALLS).as_nanos() as f64 / CALLS as f64;
-    median((0..options::rounds(21)).map(each).collect())
+    median((0..options::rounds(21)).map(|_| time(CALLS)).collect())
 }
 
 fn unit() -> &'static str {
@@ -80,27 +79,17 @@ fn with_headers(headers: usize) -> Request<Body> {
     request
 }
 
-/// Calls with as many headers. Each request is made when its call begins, see `cost`.
+/// Calls with as many headers: nanoseconds of each.
 struct Round {
     headers: usize,
     calls: usize,
 }
 
 impl Work for Round {
-    type Found = Duration;
+    type Found = f64;
 
-    fn with(self, mut caller: impl Caller) -> Duration {
-        let runtime = Case::READY.runtime();
-        collected(|| {
-            runtime.block_on(async {
-                let start = Instant::now();
-                for _ in 0..self.calls {
-                    let request = with_headers(self.headers);
-                    assert_eq!(black_box(caller.call(request).await.expect("an answer")).status(), 200);
-                }
-                start.elapsed()
-            })
-        })
+    fn with(self, caller: impl Caller) -> f64 {
+        calls(&Case::READY.runtime(), caller, self.calls, || with_headers(self.headers))
     }
 }
 
@@ -142,25 +131,18 @@ fn routes(amount: usize, address: fn(usize) -> String) -> Routes {
     (0..amount).fold(Routes::builder(default), with).build().expect("routes")
 }
 
-/// Calls to this address through these routes.
-fn routed(routes: Routes, address: String, calls: usize) -> Duration {
-    let mut service = RetryLayer::new(routes.clone()).layer(Memory::new(0, 0));
+/// Calls to this address through these routes: nanoseconds of each.
+fn routed(routes: Routes, address: String, count: usize) -> f64 {
     let address: Uri = address.parse().expect("an address");
-    let runtime = Case::READY.runtime();
-    let spent = collected(|| {
-        runtime.block_on(async {
-            let start = Instant::now();
-            for _ in 0..calls {
-                let mut request = request();
-                *request.uri_mut() = address.clone();
-                let ready = ServiceExt::<Request<Body>>::ready(&mut service).await.expect("ready");
-                black_box(ready.call(request).await.expect("an answer"));
-            }
-            start.elapsed()
-        })
-    });
+    let make = || {
+        let mut request = request();
+        *request.uri_mut() = address.clone();
+        request
+    };
+    let service = RetryLayer::new(routes.clone()).layer(Memory::new(0, 0));
+    let each = calls(&Case::READY.runtime(), Layered(service), count, make);
     assert_eq!(routes.unmatched(), 0, "each call takes a route");
-    spent
+    each
 }
 
 fn routes_table(report: &mut Report) {

@@ -50,7 +50,8 @@ fn allocations(report: &mut Report) {
         let request = with_extension();
         measure(|| drop(black_box(request.extensions().clone()))).count_total as f64
     };
-    let rows: [(&str, &dyn Fn(Who) -> Counted, f64); 4] = [
+    type Row<'a> = (&'static str, &'a dyn Fn(Who) -> Counted, f64);
+    let rows: [Row<'_>; 4] = [
         ("first attempt succeeds", &|who| who.work(Case::YIELDS, One(request)), 3.0),
         ("the same, 1000 in flight", &|who| who.work(Case::YIELDS, InFlight(1000)), 3.0),
         ("the same, with extensions", &|who| who.work(Case::YIELDS, One(with_extension)), 1.0 + clone),

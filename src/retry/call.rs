@@ -1,6 +1,6 @@
 //! One request's call: its course, and what is kept to send the request again.
 
-use http::{Extensions, Request};
+use http::{Extensions, Request, StatusCode, header};
 use http_body::Body;
 use tokio::time::Instant;
 
@@ -52,6 +52,10 @@ impl<B: Replay> Call<B> {
             return Err(self.course.give_up(now, error, Class::Transient, StopReason::BodyTooLarge, None));
         };
         let mut request = self.head.rebuild(line, body);
+        if self.course.was_answered(StatusCode::EXPECTATION_FAILED) {
+            // Again, and without the expectation that nobody meets (RFC 9110, 10.1.1).
+            request.headers_mut().remove(header::EXPECT);
+        }
         self.course.begin(now);
         guard::mark(request.extensions_mut(), self.course.attempt);
         self.tell_end(request.extensions_mut());

@@ -2,6 +2,7 @@
 
 use std::{mem, time::Duration};
 
+use http::StatusCode;
 use tokio::time::Instant;
 
 use super::{AttemptOutcome, AttemptReport, CallReport, course::Course, report};
@@ -52,6 +53,12 @@ impl Course {
             held: false,
         });
         trail
+    }
+
+    /// Whether an attempt was answered so.
+    pub(super) fn was_answered(&self, status: StatusCode) -> bool {
+        let so = |attempt: &AttemptReport| attempt.outcome == AttemptOutcome::Status(status);
+        self.trail.as_ref().is_some_and(|trail| trail.attempts.iter().any(so))
     }
 
     pub(super) fn report(

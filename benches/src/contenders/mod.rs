@@ -1,7 +1,7 @@
 //! Who is measured: the same request by the same rule (three attempts on 503, a timeout for each and one for all, a wait
 //! between) through redial, through its peers, and through a loop written by hand.
 
-mod batches;
+mod calls;
 mod ours;
 mod peers;
 
@@ -20,7 +20,7 @@ use tower::Service;
 
 use crate::memory::{Memory, request};
 
-pub use batches::in_batches;
+pub use calls::calls;
 pub use ours::layer;
 
 /// The body of every request.
@@ -77,7 +77,7 @@ pub trait Caller: Send + 'static {
 }
 
 /// A service is ready, then called.
-struct Layered<S>(S);
+pub struct Layered<S>(pub S);
 
 impl<S, A> Caller for Layered<S>
 where

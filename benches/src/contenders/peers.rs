@@ -80,6 +80,7 @@ impl Caller for Backon {
     type Answer = Body;
     type Error = BoxError;
 
+    #[expect(clippy::result_large_err, reason = "a box would cost backon what it does not ask for")]
     fn call(&mut self, request: Request<Body>) -> impl Future<Output = Answered> + Send + use<> {
         let mut service = self.0.clone();
         let waits = ExponentialBuilder::new().with_min_delay(WAIT).with_max_times(ATTEMPTS as usize - 1);
