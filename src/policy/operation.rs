@@ -15,7 +15,8 @@ use tokio::time::Instant;
 
 use super::{
     AnswerRule, Backoff, Budget, Class, Clock, Elsewhere, Evidence, GrpcCode, Hint, Hold, HoldScope, Outcome, Plan,
-    RequestHead, RequestOptions, Timeouts, Transient, Verdict, WaitHeader, dice::Dice, pushback, query, retry_after,
+    RequestHead, RequestOptions, Timeouts, Transient, Verdict, WaitHeader, dice::Dice, names::Names, pushback, query,
+    retry_after,
 };
 use crate::fault::Fault;
 
@@ -60,6 +61,8 @@ pub(crate) struct Operation {
     /// How many waits were rolled, where a seed fixes them.
     pub(crate) waits: Arc<AtomicU64>,
     pub(crate) judge: Option<Arc<JudgeFn>>,
+    /// Of the headers of requests that were repeated.
+    pub(crate) names: Names,
     pub(crate) warnings: Vec<String>,
     #[cfg(feature = "metrics")]
     pub(crate) meters: crate::observe::meter::Meters,
