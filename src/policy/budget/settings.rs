@@ -72,7 +72,7 @@ impl Default for BudgetSetting {
 impl BudgetSetting {
     /// The setting of [`Budget::usual`](super::Budget::usual).
     pub fn usual() -> Self {
-        Self::bucket(5.0).per_first_success(0.2).refund_on_success(true).close_above(0.4, 0.05)
+        Self::grpc(10.0, 0.5).per_retry_success(1.2)
     }
 
     /// A full bucket of this many retries that nothing refills.
