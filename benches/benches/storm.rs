@@ -162,8 +162,7 @@ fn beginnings(report: &mut Report, quick: bool) {
         (scenario.trouble.from, scenario.trouble.until, scenario.length) = (seconds(30), seconds(2030), seconds(2060));
         scenario
     };
-    let mut table =
-        Table::new(["budget", "cold: failures", "outage", "recovery", "low-rate: failures", "outage"]);
+    let mut table = Table::new(["budget", "cold: failures", "outage", "recovery", "low-rate: failures", "outage"]);
     for (name, strategy, _) in strategies() {
         let [failed, out] = ["random-failures", "outage"].map(|name| runs(&cold(name), &strategy));
         let [failed_slow, out_slow] = ["random-failures", "outage"].map(|name| runs(&slow(name), &strategy));
@@ -194,8 +193,10 @@ fn jitter(report: &mut Report, runs: u64) {
         "100 clients write one row, each under the version that it has read (the model of the AWS Architecture Blog's\n\
          \"Exponential Backoff And Jitter\"); mean of 100 runs. The waits are ours, the bar is what the blog's simulator takes.\n",
     );
-    let exponential = || Backoff::exponential(Duration::from_millis(10)).max(Duration::from_secs(2)).floor(Duration::from_millis(1));
-    let decorrelated = Backoff::exponential(Duration::from_millis(5)).max(Duration::from_secs(2)).floor(Duration::from_millis(1));
+    let exponential =
+        || Backoff::exponential(Duration::from_millis(10)).max(Duration::from_secs(2)).floor(Duration::from_millis(1));
+    let decorrelated =
+        Backoff::exponential(Duration::from_millis(5)).max(Duration::from_secs(2)).floor(Duration::from_millis(1));
     let rows = [
         ("full jitter", exponential(), 796.0, 4.9),
         ("decorrelated jitter", decorrelated.jitter(Jitter::Decorrelated), 1002.0, 4.6),

@@ -41,7 +41,7 @@ use tokio::time::Instant;
 use self::{bucket::Bucket, ticket::Receipt, window::Window};
 pub use self::{
     check::BudgetError,
-    settings::{BudgetSetting, CloseAbove},
+    settings::BudgetSetting,
     ticket::{Charge, Load, Sent},
 };
 
@@ -200,16 +200,6 @@ impl Budget {
     /// [`first_try`](Self::first_try), as of `now`.
     pub fn first_try_at(&self, succeeded: bool, now: Instant) {
         self.first_try_by(succeeded, || now);
-    }
-
-    /// Whether no retry is made now, not even one that costs nothing: so many first tries fail, or, where the setting
-    /// knows no such share, the budget is spent.
-    pub fn is_closed_at(&self, now: Instant) -> bool {
-        match &self.0.form {
-            Form::Bucket(bucket) => bucket.is_closed(bucket.brought(|| now)),
-            Form::Window(window) => !window.is_open(window.slice(now)),
-            Form::Unlimited { .. } => false,
-        }
     }
 
     /// Takes what a retry costs. `None`: spent, or closed.
