@@ -20,11 +20,7 @@ use redial::{Backoff, Budget, RetryLayer, StandardPolicy, Timeouts, Transient, p
 use tokio::runtime::{Builder, Runtime};
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
-use redial_benches::{
-    callgrind::{self, collected},
-    memory::{Memory, request},
-    towers::Towers,
-};
+use redial_benches::{callgrind::{self, collected}, memory::{Memory, request}, towers::Towers};
 
 type Body = Full<Bytes>;
 

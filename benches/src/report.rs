@@ -61,8 +61,7 @@ impl Report {
             let kept = between(&before, section);
             let text = if section == self.section { Some(self.text.trim()) } else { kept };
             if let Some(text) = text {
-                write!(page, "\n<!-- {section} -->\n\n{}\n\n<!-- end of {section} -->\n", text.trim())
-                    .expect("a string");
+                write!(page, "\n<!-- {section} -->\n\n{}\n\n<!-- end of {section} -->\n", text.trim()).expect("a string");
             }
         }
         fs::write(&path, page).expect("BENCHMARKS.md is written");
