@@ -59,7 +59,7 @@ impl Default for BudgetSetting {
 }
 
 impl BudgetSetting {
-    /// The setting of [`Budget::usual`](super::Budget::usual).
+    /// The setting of [`Budget::usual`](super::Budget::usual): gRPC's rule with numbers of its own.
     pub fn usual() -> Self {
         Self::grpc(10.0, 0.5).per_retry_success(1.2)
     }

@@ -55,7 +55,7 @@ fn five_failures_and_an_outage_is_over() {
     }
     assert_eq!(retries, 2, "the five failures are three first tries and two retries");
     assert_eq!(budget.level(), 0.0);
-    // Ten successes, and it is as if nothing had been.
+    // Ten successes are half of the tokens, the eleventh opens it.
     (0..10).for_each(|_| budget.first_try(true));
     assert!(!budget.is_open());
     budget.first_try(true);
