@@ -12,6 +12,7 @@ pub mod picture;
 pub mod progress;
 pub mod report;
 pub mod rounds;
+mod table;
 pub mod versions;
 
 #[path = "../../tests/common/memory.rs"]
