@@ -3,6 +3,7 @@
 pub mod budgets;
 pub mod callgrind;
 pub mod contenders;
+pub mod contention;
 pub mod cpu;
 pub mod heap;
 pub mod machine;

@@ -15,7 +15,8 @@ use tokio::time::Instant;
 
 use super::{
     AnswerRule, Backoff, Budget, Class, Clock, Elsewhere, Evidence, GrpcCode, Hint, Hold, HoldScope, Outcome, Plan,
-    RequestHead, RequestOptions, Timeouts, Transient, Verdict, WaitHeader, dice::Dice, pushback, query, retry_after,
+    RequestHead, RequestOptions, Timeouts, Transient, Verdict, WaitHeader, dice::Dice, names::Names, pushback, query,
+    retry_after,
 };
 use crate::fault::Fault;
 
@@ -60,6 +61,8 @@ pub(crate) struct Operation {
     /// How many waits were rolled, where a seed fixes them.
     pub(crate) waits: Arc<AtomicU64>,
     pub(crate) judge: Option<Arc<JudgeFn>>,
+    /// Of the headers of requests that were repeated.
+    pub(crate) names: Names,
     pub(crate) warnings: Vec<String>,
     #[cfg(feature = "metrics")]
     pub(crate) meters: crate::observe::meter::Meters,
@@ -271,9 +274,10 @@ impl Operation {
 
     /// The wait of a call that is held by what another was told. Many may be held until the same instant, those who
     /// came last with next to no time to wait, and those who came first again and again: so the release has a width of
-    /// its own, under any backoff, and the wider the longer a call was held.
+    /// its own, under any backoff. It is as long as the call was held: whoever gathered in ten seconds takes ten to leave.
+    /// But it takes at most half of the time that would be left.
     pub(crate) fn release(&self, waited: Duration, hold: Duration, left: Duration, dice: &mut Dice) -> Duration {
-        let width = self.backoff.get_initial().max((waited + hold) / 5).min(left.saturating_sub(hold) / 2);
+        let width = self.backoff.get_initial().max(waited + hold).min(left.saturating_sub(hold) / 2);
         hold + width.mul_f64(dice.next_u32() as f64 / f64::from(u32::MAX))
     }
 }

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
 use redial::testing::{self, Reply, Script};
-use tokio::runtime::{Builder, Runtime};
 use tower::{BoxError, Service};
 
 use redial_benches::{
@@ -20,6 +19,7 @@ use redial_benches::{
 
 use crate::{
     few_or,
+    loopback::runtime,
     peers::{Memory, Version, Who, call, with_service},
 };
 
@@ -58,8 +58,8 @@ struct Found {
 
 /// Each call is answered 503 twice, with a body of this size, and then 200.
 fn run(who: Who, version: Version, calls: usize, at_once: usize, size: usize) -> Found {
-    let runtime: Runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-    runtime.block_on(async {
+    // On one thread: a connection is then back in the pool when the next call looks there, unless it was given up.
+    runtime().block_on(async {
         let body = Bytes::from(vec![1; size]);
         let failed = || Reply::status(503).body(body.clone());
         let script = (0..calls).fold(Script::new([Reply::status(404)]), |script, call| {

@@ -20,7 +20,7 @@ use crate::{
     few_or,
     loopback::{WARM, request, runtime, uri},
     overhead::Calls,
-    peers::{WAIT, policy},
+    peers::{TIMEOUTS, WAIT, policy},
     server::{FAST, SLOW, Server},
 };
 
@@ -74,8 +74,8 @@ fn run(runtime: &Runtime, place: usize, uri: &Uri, warm: usize, calls: usize) ->
     }
     match place {
         0 => through!(client),
-        1 => through!(redial::reqwest::client(client, policy())),
-        2 => through!(ClientBuilder::new(client).with(RetryMiddleware::new(policy())).build()),
+        1 => through!(redial::reqwest::client(client, policy(TIMEOUTS))),
+        2 => through!(ClientBuilder::new(client).with(RetryMiddleware::new(policy(TIMEOUTS))).build()),
         _ => {
             let backoff = ExponentialBackoff::builder().retry_bounds(WAIT, WAIT * 2).build_with_max_retries(2);
             through!(ClientBuilder::new(client).with(RetryTransientMiddleware::new_with_policy(backoff)).build())

@@ -22,6 +22,7 @@ pub type Memory = Full<Bytes>;
 
 pub const ATTEMPT: Duration = Duration::from_secs(5);
 pub const TOTAL: Duration = Duration::from_secs(30);
+pub const TIMEOUTS: Timeouts = Timeouts { attempt: ATTEMPT, total: TOTAL };
 pub const WAIT: Duration = Duration::from_millis(2);
 
 /// Over which protocol.
@@ -116,9 +117,9 @@ where
 
 /// The usual budget would refuse to repeat for a server that fails every first try. This one keeps the same accounts, and
 /// each first try pays for its own two repeats.
-pub fn policy() -> StandardPolicy {
+pub fn policy(timeouts: Timeouts) -> StandardPolicy {
     let budget = BudgetSetting::bucket(1000.0).per_first_try(2.0).refund_on_success(true);
-    StandardPolicy::builder("things", Timeouts { attempt: ATTEMPT, total: TOTAL }, Transient::usual())
+    StandardPolicy::builder("things", timeouts, Transient::usual())
         .backoff(Backoff::exponential(WAIT).max(WAIT * 2).floor(Duration::from_millis(1)))
         .budget(Budget::custom(budget).expect("a budget"))
         .idempotent("a repeat writes the same again")
@@ -129,7 +130,7 @@ pub fn policy() -> StandardPolicy {
 pub fn redial(
     version: Version,
 ) -> redial::retry::Retry<Client<HttpConnector, redial::AttemptBody<Memory>>, StandardPolicy> {
-    redial::RetryLayer::new(policy()).layer(hyper(version))
+    redial::RetryLayer::new(policy(TIMEOUTS)).layer(hyper(version))
 }
 
 pub fn tower(version: Version) -> Timeout<tower::retry::Retry<Towers, Timeout<Client<HttpConnector, Memory>>>> {

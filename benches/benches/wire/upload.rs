@@ -4,13 +4,13 @@ use std::{
     convert::Infallible,
     pin::Pin,
     task::{Context, Poll},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use http::{Request, StatusCode};
 use http_body::{Body, Frame, SizeHint};
-use redial::{Replay, RetryLayer};
+use redial::{Replay, RetryLayer, Timeouts};
 use tower::Layer;
 
 use redial_benches::{
@@ -36,6 +36,8 @@ const CAP: usize = 64 * KIB;
 
 /// As files are read, and as long as a frame of HTTP/2.
 const CHUNK: usize = 16 * KIB;
+
+const LONG: Duration = Duration::from_secs(600);
 
 /// So much of it, each chunk an allocation of its own, as where a file is read.
 struct Upload {
@@ -117,7 +119,9 @@ fn upload(through_redial: bool, port: u16, size: usize) {
     let request = Request::put(uri(port, FAST)).body(Upload { left: size }).expect("a request");
     runtime().block_on(async {
         let status = if through_redial {
-            call(&mut RetryLayer::new(policy()).layer(hyper(Version::Http1)), request).await
+            // Valgrind takes its time.
+            let policy = policy(Timeouts { attempt: LONG / 2, total: LONG });
+            call(&mut RetryLayer::new(policy).layer(hyper(Version::Http1)), request).await
         } else {
             call(&mut hyper(Version::Http1), request).await
         };
