@@ -283,9 +283,10 @@ impl Operation {
 
     /// The wait of a call that is held by what another was told. Many may be held until the same instant, those who
     /// came last with next to no time to wait, and those who came first again and again: so the release has a width of
-    /// its own, under any backoff, and the wider the longer a call was held.
+    /// its own, under any backoff. It is as long as the call was held: whoever gathered in ten seconds takes ten to leave.
+    /// But it takes at most half of the time that would be left.
     pub(crate) fn release(&self, waited: Duration, hold: Duration, left: Duration, dice: &mut Dice) -> Duration {
-        let width = self.backoff.get_initial().max((waited + hold) / 5).min(left.saturating_sub(hold) / 2);
+        let width = self.backoff.get_initial().max(waited + hold).min(left.saturating_sub(hold) / 2);
         hold + width.mul_f64(dice.next_u32() as f64 / f64::from(u32::MAX))
     }
 }

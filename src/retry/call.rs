@@ -1,6 +1,6 @@
 //! One request's call: its course, and what is kept to send the request again.
 
-use http::{Extensions, Request, request::Parts};
+use http::{Extensions, Request, StatusCode, header, request::Parts};
 use http_body::Body;
 use tokio::time::Instant;
 
@@ -57,6 +57,10 @@ impl<B: Replay> Call<B> {
         let trail = self.course.trail.get_or_insert_default();
         let unpacked = trail.unpacked.get_or_insert_with(|| self.head.unpack());
         let mut request = self.head.rebuild(unpacked, line, &self.course.plan.operation.names, body);
+        if self.course.was_answered(StatusCode::EXPECTATION_FAILED) {
+            // Again, and without the expectation that nobody meets (RFC 9110, 10.1.1).
+            request.headers_mut().remove(header::EXPECT);
+        }
         self.course.begin(now);
         guard::mark(request.extensions_mut(), self.course.attempt);
         self.tell_end(request.extensions_mut());

@@ -3,6 +3,7 @@
 use std::{mem, time::Duration};
 
 use bytes::Bytes;
+use http::StatusCode;
 use tokio::time::Instant;
 
 use super::{AttemptOutcome, AttemptReport, CallReport, attempts::Attempts, course::Course, report};
@@ -55,6 +56,12 @@ impl Course {
             held: false,
         });
         trail
+    }
+
+    /// Whether an attempt was answered so.
+    pub(super) fn was_answered(&self, status: StatusCode) -> bool {
+        let so = |attempt: &AttemptReport| attempt.outcome == AttemptOutcome::Status(status);
+        self.trail.as_ref().is_some_and(|trail| trail.attempts.iter().any(so))
     }
 
     pub(super) fn report(
