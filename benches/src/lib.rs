@@ -3,6 +3,7 @@
 pub mod budgets;
 pub mod callgrind;
 pub mod contenders;
+pub mod contention;
 pub mod cpu;
 pub mod heap;
 pub mod machine;
@@ -11,6 +12,7 @@ pub mod picture;
 pub mod progress;
 pub mod report;
 pub mod rounds;
+mod table;
 pub mod versions;
 
 #[path = "../../tests/common/memory.rs"]

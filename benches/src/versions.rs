@@ -34,3 +34,19 @@ fn locked(lock: &str) -> HashMap<String, String> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::locked;
+
+    #[test]
+    fn of_several_versions_the_one_that_this_package_asks_for() {
+        let lock = "version = 4\n\n[[package]]\nname = \"tower\"\nversion = \"0.4.13\"\n\n[[package]]\nname = \"tower\"\n\
+            version = \"0.5.3\"\n\n[[package]]\nname = \"backon\"\nversion = \"1.6.0\"\n\n[[package]]\n\
+            name = \"redial-benches\"\nversion = \"0.0.0\"\ndependencies = [\n \"backon\",\n \"tower 0.5.3\",\n]\n";
+        let locked = locked(lock);
+        assert_eq!(locked.get("tower").map(String::as_str), Some("0.5.3"));
+        assert_eq!(locked.get("backon").map(String::as_str), Some("1.6.0"));
+        assert_eq!(locked.len(), 2);
+    }
+}

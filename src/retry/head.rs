@@ -2,13 +2,14 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU8, Ordering},
+    atomic::{AtomicU64, Ordering},
 };
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Version, header};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Version, header, request::Parts};
 
 use super::{course::RequestLine, promise, reading::Reading};
+use crate::policy::names::Names;
 
 /// A request's head, packed into one allocation of its exact size.
 ///
@@ -16,75 +17,65 @@ use super::{course::RequestLine, promise, reading::Reading};
 /// have done it for nothing. The pack is cheap to make and to drop; a map is rebuilt from it only when a retry
 /// happens. No pooled buffers: they would keep credentials after the call.
 pub(super) struct Head {
-    packed: Packed,
+    /// How far the client got with the current attempt's body. It holds the pack: in words, which are copied faster than
+    /// bytes where they are atomic.
+    pub(super) reading: Reading,
     /// How many names there are; of values there may be far more.
     names: u32,
     version: Version,
     /// The caller's own, as they were before anything of ours went in. Boxed inside `http`: a pointer here.
-    extensions: Option<Extensions>,
+    extensions: Extensions,
     pub(super) upgrade: bool,
-}
-
-enum Packed {
-    /// Kept, not used yet. The first byte holds the flags that the first attempt's body sets ([`Reading`]), which would
-    /// otherwise need an allocation of its own: hence the atomics, and the `Arc`.
-    Once(Arc<[AtomicU8]>),
-    /// Sliced, without copying, into the values of each later attempt.
-    Shared(Bytes),
 }
 
 /// A header in the pack: the lengths of its value and name and whether it is sensitive (one bit), name, value.
 const LENGTHS: usize = size_of::<u64>();
-const FLAG: usize = 1;
+
+/// The first word of the pack: the flags that the bodies of the attempts set ([`Reading`]), which would otherwise need
+/// an allocation of their own. Hence the atomics, and the `Arc`.
+const FLAGS: usize = size_of::<u64>();
 
 impl Head {
     /// Beside it what the request says of its body's length.
-    pub(super) fn keep<B>(request: &Request<B>) -> (Self, Option<u64>) {
-        let headers = request.headers();
-        let (pack, noticed) = pack(headers);
+    #[inline]
+    pub(super) fn keep(parts: &Parts) -> (Self, Option<u64>) {
+        let (pack, noticed) = pack(&parts.headers);
         let head = Head {
-            packed: Packed::Once(pack),
+            reading: Reading::first(pack),
             // Fits: a header map holds at most 2^15.
-            names: headers.keys_len() as u32,
-            version: request.version(),
-            extensions: (!request.extensions().is_empty()).then(|| request.extensions().clone()),
+            names: parts.headers.keys_len() as u32,
+            version: parts.version,
+            extensions: if parts.extensions.is_empty() { Extensions::new() } else { parts.extensions.clone() },
             // As `RequestHead::is_upgrade` has it.
-            upgrade: noticed.upgrade || request.method() == Method::CONNECT,
+            upgrade: noticed.upgrade || parts.method == Method::CONNECT,
         };
         (head, noticed.content_length.and_then(promise::content_length))
     }
 
-    /// The flags for the body of the first attempt.
-    pub(super) fn reading(&self) -> Reading {
-        match &self.packed {
-            Packed::Once(pack) => Reading::first_of(Arc::clone(pack)),
-            Packed::Shared(_) => Reading::new(),
+    /// The pack, to be used: sliced, without copying, into the values of each later attempt.
+    pub(super) fn unpack(&self) -> Bytes {
+        let words = self.reading.rest();
+        let mut bytes = Vec::with_capacity(size_of_val(words));
+        for word in words {
+            bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
+        bytes.into()
     }
 
     /// The same head again, with this line and body.
-    pub(super) fn rebuild<B>(&mut self, line: &RequestLine, body: B) -> Request<B> {
+    pub(super) fn rebuild<B>(&self, unpacked: &Bytes, line: &RequestLine, names: &Names, body: B) -> Request<B> {
         let mut request = Request::new(body);
         *request.method_mut() = line.method.clone();
         *request.uri_mut() = line.uri.clone();
         *request.version_mut() = self.version;
-        *request.headers_mut() = self.unpack();
-        if let Some(extensions) = &self.extensions {
-            *request.extensions_mut() = extensions.clone();
+        *request.headers_mut() = self.headers(unpacked, names);
+        if !self.extensions.is_empty() {
+            *request.extensions_mut() = self.extensions.clone();
         }
         request
     }
 
-    fn unpack(&mut self) -> HeaderMap {
-        let pack = match &mut self.packed {
-            Packed::Shared(pack) => pack.clone(),
-            Packed::Once(pack) => {
-                let bytes = pack.iter().skip(FLAG).map(|byte| byte.load(Ordering::Relaxed));
-                let shared = Bytes::from(bytes.collect::<Vec<u8>>());
-                self.packed = Packed::Shared(shared.clone());
-                shared
-            }
-        };
+    fn headers(&self, pack: &Bytes, names: &Names) -> HeaderMap {
         let mut headers = HeaderMap::try_with_capacity(self.names as usize).unwrap_or_default();
         let mut at = 0;
         while let Some(&lengths) = pack[at..].first_chunk::<LENGTHS>() {
@@ -92,10 +83,10 @@ impl Head {
             let name_length = usize::from((lengths >> 1) as u16);
             let name_ends = at + LENGTHS + name_length;
             let value_ends = name_ends + (lengths >> 17) as usize;
-            let name = HeaderName::from_bytes(&pack[at + LENGTHS..name_ends]);
+            let name = names.get(&pack[at + LENGTHS..name_ends]);
             let value = HeaderValue::from_maybe_shared(pack.slice(name_ends..value_ends));
             // Both came out of a header map, so both are valid.
-            if let (Ok(name), Ok(mut value)) = (name, value) {
+            if let (Some(name), Ok(mut value)) = (name, value) {
                 value.set_sensitive(lengths & 1 == 1);
                 headers.append(name, value);
             }
@@ -105,8 +96,11 @@ impl Head {
     }
 }
 
-/// Nearly every head fits into this many bytes.
-const SMALL: usize = 1024;
+/// A word of the pack, while it is written.
+type Word = [u8; size_of::<u64>()];
+
+/// Nearly every head fits into this many.
+const SMALL: usize = 128;
 
 /// What is noticed in the one pass over the headers that is made anyway.
 #[derive(Default)]
@@ -117,24 +111,24 @@ struct Noticed<'a> {
 }
 
 /// One allocation of the exact size. The size is known only once all has been written, so that is done elsewhere.
-fn pack(headers: &HeaderMap) -> (Arc<[AtomicU8]>, Noticed<'_>) {
-    let (mut small, mut large, mut noticed) = ([0; SMALL], Vec::new(), Noticed::default());
-    let packed = match write(headers, &mut small, &mut noticed) {
-        Some(length) => &small[..length],
+fn pack(headers: &HeaderMap) -> (Arc<[AtomicU64]>, Noticed<'_>) {
+    let (mut small, mut large, mut noticed) = ([Word::default(); SMALL], Vec::new(), Noticed::default());
+    let words = match write(headers, small.as_flattened_mut(), &mut noticed) {
+        Some(size) => &small[..size.div_ceil(size_of::<Word>())],
         None => {
-            let size: usize = headers.iter().map(|(name, value)| LENGTHS + name.as_str().len() + value.len()).sum();
-            large.resize(FLAG + size, 0);
-            write(headers, &mut large, &mut noticed);
+            let sizes = headers.iter().map(|(name, value)| LENGTHS + name.as_str().len() + value.len());
+            large.resize((FLAGS + sizes.sum::<usize>()).div_ceil(size_of::<Word>()), Word::default());
+            write(headers, large.as_flattened_mut(), &mut noticed);
             &large
         }
     };
-    (packed.iter().map(|byte| AtomicU8::new(*byte)).collect(), noticed)
+    (words.iter().map(|word| AtomicU64::new(u64::from_le_bytes(*word))).collect(), noticed)
 }
 
 /// Writes the headers here, and says how much they took; `None`: more than there is room for.
 fn write<'a>(headers: &'a HeaderMap, place: &mut [u8], noticed: &mut Noticed<'a>) -> Option<usize> {
     let size = place.len();
-    let mut rest = place.get_mut(FLAG..)?;
+    let mut rest = place.get_mut(FLAGS..)?;
     for (name, value) in headers {
         match *name {
             header::UPGRADE => noticed.upgrade = true,

@@ -11,7 +11,7 @@ use h2::{
     RecvStream, SendStream,
     server::{Builder, Connection, SendResponse},
 };
-use http::{Method, Request, Response, header, request::Parts};
+use http::{Method, Response, header, request::Parts};
 use tokio::{
     net::TcpStream,
     sync::{mpsc, oneshot},
@@ -34,11 +34,6 @@ enum Order {
     Send(Vec<u8>, oneshot::Sender<()>),
     Close,
     Reset,
-}
-
-enum Next {
-    Accepted(Option<Result<(Request<RecvStream>, SendResponse<Bytes>), h2::Error>>),
-    Ordered(Option<Order>),
 }
 
 enum End {
@@ -75,15 +70,13 @@ async fn serve(
     // Dropped with this connection.
     let mut streams = JoinSet::new();
     loop {
-        let next = future::poll_fn(|cx| {
+        // Once all that the streams have said is written.
+        let ordered = future::poll_fn(|cx| if wire.is_blocked() { Poll::Pending } else { taken.poll_recv(cx) });
+        tokio::select! {
             // In this order: what the streams have said is sent before the connection does what they order.
-            if let Poll::Ready(accepted) = connection.poll_accept(cx) {
-                return Poll::Ready(Next::Accepted(accepted));
-            }
-            if wire.is_blocked() { Poll::Pending } else { taken.poll_recv(cx).map(Next::Ordered) }
-        });
-        match next.await {
-            Next::Accepted(Some(Ok((request, respond)))) => {
+            biased;
+            accepted = connection.accept() => {
+                let Some(Ok((request, respond))) = accepted else { return Ok(End::Gone) };
                 if close_on_reuse {
                     return Ok(End::Close);
                 }
@@ -101,15 +94,14 @@ async fn serve(
                     let _ = stream.serve(body, respond).await;
                 });
             }
-            Next::Accepted(_) => return Ok(End::Gone),
-            Next::Ordered(Some(Order::Send(frame, done))) => {
-                wire.inject(&frame).await?;
-                let _ = done.send(());
-            }
-            Next::Ordered(Some(Order::Close)) => return Ok(End::Close),
-            Next::Ordered(Some(Order::Reset)) => return Ok(End::Reset),
-            // One sender is here.
-            Next::Ordered(None) => {}
+            Some(order) = ordered => match order {
+                Order::Send(frame, done) => {
+                    wire.inject(&frame).await?;
+                    let _ = done.send(());
+                }
+                Order::Close => return Ok(End::Close),
+                Order::Reset => return Ok(End::Reset),
+            },
         }
     }
 }
