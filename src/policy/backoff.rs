@@ -7,33 +7,14 @@ use rand::Rng;
 
 use super::rules::LONGEST;
 
+pub use jitter::Jitter;
+
 const DEFAULT_FLOOR: Duration = Duration::from_millis(50);
 const DEFAULT_MULTIPLIER: f64 = 2.0;
 /// The published formula of decorrelated jitter knows no other.
 const DECORRELATED_MULTIPLIER: u32 = 3;
 
-/// How waits are spread, so that clients which failed together do not come back together.
-///
-/// With *d* for the unjittered wait, `min(initial * multiplier^n, max)`, before retry *n* (the
-/// first is 0). Whatever the kind, no wait is under the floor. Source: "Exponential Backoff And
-/// Jitter", AWS Architecture Blog, 2015, whose names these are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Jitter {
-    /// Uniform from the floor to *d*: the widest spread, and the default.
-    #[default]
-    Full,
-    /// Half of *d* is fixed and half is random.
-    Equal,
-    /// Uniform from `initial` to three times the previous wait, cut at `max`; the multiplier is
-    /// always 3. A wait that would pass `max` is `max`, so of the waits after one that long, two
-    /// thirds are alike: `Full` spreads them better.
-    Decorrelated,
-    /// Always *d*. Needs a reason: see [`Backoff::unjittered`].
-    None,
-}
-
-/// Exponential backoff with jitter, bounded below and above.
+/// Backoff with jitter, bounded below and above; exponential, unless it is [`linear`](Self::linear).
 ///
 /// ```
 /// use std::time::Duration;
@@ -52,6 +33,7 @@ pub enum Jitter {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Backoff {
     initial: Duration,
+    linear: bool,
     /// `None` until one is stated: decorrelated jitter has its own, and a stated one is not ignored.
     multiplier: Option<f64>,
     max: Option<Duration>,
@@ -73,7 +55,19 @@ impl Backoff {
     /// an `initial` below the floor: state a lower [`floor`](Self::floor) with it.
     #[must_use]
     pub const fn exponential(initial: Duration) -> Self {
-        Self { initial, multiplier: None, max: None, floor: DEFAULT_FLOOR, jitter: Jitter::Full, reason: None }
+        let (linear, jitter) = (false, Jitter::Full);
+        Self { initial, linear, multiplier: None, max: None, floor: DEFAULT_FLOOR, jitter, reason: None }
+    }
+
+    /// Waits of one, two, three times `initial` and so on; all else is as with [`exponential`](Self::exponential).
+    ///
+    /// Slower to give way than exponential growth, so for a provider that asks for it. A multiplier beside it is
+    /// refused, and so is decorrelated jitter, which grows in its own way.
+    #[must_use]
+    pub const fn linear(initial: Duration) -> Self {
+        let mut backoff = Self::exponential(initial);
+        backoff.linear = true;
+        backoff
     }
 
     /// The same wait each time, without jitter, and the reason why that does no harm.
@@ -85,8 +79,8 @@ impl Backoff {
         Self::exponential(wait).multiplier(1.0).max(wait).floor(wait).unjittered(reason)
     }
 
-    /// By what each wait is longer than the one before. Default 2.0; refused below 1.0, and beside
-    /// decorrelated jitter unless it is 3.0.
+    /// By what each wait is longer than the one before. Default 2.0; refused below 1.0, beside linear
+    /// growth, and beside decorrelated jitter unless it is 3.0.
     #[must_use]
     pub const fn multiplier(mut self, multiplier: f64) -> Self {
         self.multiplier = Some(multiplier);
@@ -128,7 +122,13 @@ impl Backoff {
         self.initial
     }
 
-    /// The multiplier in force.
+    /// Whether waits grow by the same step each time, and not by a multiplier.
+    #[must_use]
+    pub const fn is_linear(&self) -> bool {
+        self.linear
+    }
+
+    /// The multiplier in force. Without a meaning where growth is linear.
     #[must_use]
     pub fn get_multiplier(&self) -> f64 {
         self.multiplier.unwrap_or(match self.jitter {
@@ -173,6 +173,7 @@ impl Backoff {
         let (low, high) = match self.jitter {
             Jitter::Full => (self.floor, self.growth(retry)),
             Jitter::Equal => (self.growth(retry) / 2, self.growth(retry)),
+            Jitter::Around { percent } => jitter::around(self.growth(retry), percent),
             Jitter::Decorrelated => {
                 let previous = previous.unwrap_or(self.initial);
                 (self.initial.max(self.floor), previous.saturating_mul(DECORRELATED_MULTIPLIER))
@@ -221,13 +222,17 @@ impl Backoff {
         self.wait_at(retry, previous, rng.next_u64())
     }
 
-    /// `initial * multiplier^retry`, at most `max`.
+    /// `initial * multiplier^retry`, or `initial * (retry + 1)`; at most what jitter leaves of `max`.
     fn growth(&self, retry: u32) -> Duration {
-        let grown = saturating_mul_f64(
-            self.initial,
-            self.get_multiplier().powf(f64::from(retry)), // `powi` would need an `i32`
-        );
-        grown.min(self.cap())
+        let times = match self.linear {
+            true => f64::from(retry) + 1.0,
+            false => self.get_multiplier().powf(f64::from(retry)), // `powi` would need an `i32`
+        };
+        let most = match self.jitter {
+            Jitter::Around { percent } => jitter::centre_below(self.cap(), percent),
+            _ => self.cap(),
+        };
+        saturating_mul_f64(self.initial, times).min(most)
     }
 
     fn cap(&self) -> Duration {
@@ -257,6 +262,7 @@ fn between(low: Duration, high: Duration, roll: u64) -> Duration {
     low.saturating_add(Duration::from_nanos(offset))
 }
 
+mod jitter;
 mod rules;
 #[cfg(test)]
 mod tests;

@@ -2,9 +2,11 @@
 
 use std::{mem, time::Duration};
 
+use bytes::Bytes;
+use http::StatusCode;
 use tokio::time::Instant;
 
-use super::{AttemptOutcome, AttemptReport, CallReport, course::Course, report};
+use super::{AttemptOutcome, AttemptReport, CallReport, attempts::Attempts, course::Course, report};
 use crate::hints::InBlock;
 use crate::policy::{
     Reach, StopReason, Verdict,
@@ -14,7 +16,9 @@ use crate::policy::{
 /// What failed attempts left behind.
 #[derive(Default)]
 pub(super) struct Trail {
-    pub(super) attempts: Vec<AttemptReport>,
+    pub(super) attempts: Attempts,
+    /// The request's head, once it was sent again.
+    pub(super) unpacked: Option<Bytes>,
     /// For the next attempt, until it is sent.
     pub(super) charge: Option<Charge>,
     /// For the current attempt.
@@ -52,6 +56,12 @@ impl Course {
             held: false,
         });
         trail
+    }
+
+    /// Whether an attempt was answered so.
+    pub(super) fn was_answered(&self, status: StatusCode) -> bool {
+        let so = |attempt: &AttemptReport| attempt.outcome == AttemptOutcome::Status(status);
+        self.trail.as_ref().is_some_and(|trail| trail.attempts.iter().any(so))
     }
 
     pub(super) fn report(

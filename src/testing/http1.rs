@@ -1,6 +1,6 @@
 //! One connection of HTTP/1.1, byte by byte.
 
-use std::{future, io, time::Duration};
+use std::{io, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header, request::Parts};
@@ -54,16 +54,15 @@ impl Connection {
                 Flow::Open => arrival.over(),
                 flow => return Ok(flow),
             }
+            if reply.then == Then::Close {
+                return Ok(Flow::Close);
+            }
             if reply.early {
                 self.reader.body(&head.headers, &mut arrival).await?;
             }
-            match reply.then {
-                Then::Open => {}
-                Then::Close => return Ok(Flow::Close),
-                Then::CloseOnReuse => {
-                    self.reader.something().await?;
-                    return Ok(Flow::Close);
-                }
+            if reply.then == Then::CloseOnReuse {
+                self.reader.something().await?;
+                return Ok(Flow::Close);
             }
         }
     }
@@ -137,27 +136,24 @@ impl Connection {
         self.reader.stream().write_all(bytes).await
     }
 
-    /// Waits, or ends with the client. Where the request's body was left unread it stays so.
+    /// Waits, or ends with the client.
     async fn wait(&mut self, time: Duration, reply: &Reply) -> io::Result<()> {
         if time.is_zero() {
             return Ok(());
         }
-        let sleep = tokio::time::sleep(time);
-        if reply.early {
-            sleep.await;
-            return Ok(());
-        }
         tokio::select! {
-            () = sleep => Ok(()),
-            gone = self.reader.until_gone() => Err(gone),
+            () = tokio::time::sleep(time) => Ok(()),
+            gone = self.until_gone(reply) => Err(gone),
         }
     }
 
     async fn silence(&mut self, reply: &Reply) -> io::Result<Flow> {
-        if reply.early {
-            return future::pending().await;
-        }
-        Err(self.reader.until_gone().await)
+        Err(self.until_gone(reply).await)
+    }
+
+    /// Where the request's body was left unread it stays so.
+    async fn until_gone(&mut self, reply: &Reply) -> io::Error {
+        if reply.early { self.reader.until_gone_unread().await } else { self.reader.until_gone().await }
     }
 }
 

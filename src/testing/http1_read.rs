@@ -1,10 +1,16 @@
 //! Requests of HTTP/1.1, read from a socket.
 
-use std::io::{self, ErrorKind};
+use std::{
+    io::{self, ErrorKind},
+    time::Duration,
+};
 
 use bytes::{Buf, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Version, header, request::Parts};
-use tokio::{io::AsyncReadExt, net::TcpStream};
+use tokio::{
+    io::{AsyncReadExt, Interest},
+    net::TcpStream,
+};
 
 use super::record::Arrival;
 
@@ -14,6 +20,9 @@ const MOST_HEADERS: usize = 512;
 
 /// A full socket is read in a few steps.
 const AT_ONCE: usize = 16 * 1024;
+
+/// How often the end of an unread request is looked for.
+const LOOK: Duration = Duration::from_millis(5);
 
 pub(super) struct Reader {
     stream: TcpStream,
@@ -116,6 +125,18 @@ impl Reader {
         loop {
             if let Err(gone) = self.more().await {
                 return gone;
+            }
+        }
+    }
+
+    /// The same, with nothing read: what the client sends stays on its way.
+    pub(super) async fn until_gone_unread(&mut self) -> io::Error {
+        loop {
+            match self.stream.ready(Interest::READABLE).await {
+                Ok(ready) if ready.is_read_closed() => return ErrorKind::UnexpectedEof.into(),
+                // It is ready for as long as there is something to read, so the end is looked for now and then.
+                Ok(_) => tokio::time::sleep(LOOK).await,
+                Err(gone) => return gone,
             }
         }
     }

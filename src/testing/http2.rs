@@ -1,6 +1,10 @@
 //! One connection of HTTP/2: `h2` speaks, and what it cannot say is sent between its frames.
 
-use std::{future, io, time::Duration};
+use std::{
+    future, io,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use h2::{
@@ -66,6 +70,8 @@ async fn serve(
     // Dropped with this connection.
     let mut streams = JoinSet::new();
     loop {
+        // Once all that the streams have said is written.
+        let ordered = future::poll_fn(|cx| if wire.is_blocked() { Poll::Pending } else { taken.poll_recv(cx) });
         tokio::select! {
             // In this order: what the streams have said is sent before the connection does what they order.
             biased;
@@ -88,7 +94,7 @@ async fn serve(
                     let _ = stream.serve(body, respond).await;
                 });
             }
-            Some(order) = taken.recv() => match order {
+            Some(order) = ordered => match order {
                 Order::Send(frame, done) => {
                     wire.inject(&frame).await?;
                     let _ = done.send(());
@@ -124,13 +130,13 @@ impl Stream {
         }
         self.act(respond).await?;
         self.arrival.over();
+        if self.reply.then == Then::Close {
+            return self.end(Order::Close).await;
+        }
         if early {
             self.read(&mut body).await?;
         }
-        match self.reply.then {
-            Then::Close => self.end(Order::Close).await,
-            Then::Open | Then::CloseOnReuse => Ok(()),
-        }
+        Ok(())
     }
 
     async fn read(&mut self, body: &mut RecvStream) -> Step {
@@ -180,7 +186,7 @@ impl Stream {
         let mut stream = respond.send_response(response, false)?;
         for part in &answer.parts {
             match part {
-                Part::Data(data) => stream.send_data(data.clone(), false)?,
+                Part::Data(data) => send_data(&mut stream, data.clone()).await?,
                 Part::Pause(time) => wait(*time, &mut stream).await?,
                 Part::Stall => return Err(given_up(&mut stream).await),
                 Part::Close => return self.end(Order::Close).await,
@@ -220,19 +226,32 @@ impl Stream {
 
 /// The half of a stream that hears when the client gives it up.
 trait Hears {
-    fn poll_reset(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<Result<h2::Reason, h2::Error>>;
+    fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<Result<h2::Reason, h2::Error>>;
 }
 
 impl Hears for SendResponse<Bytes> {
-    fn poll_reset(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<Result<h2::Reason, h2::Error>> {
+    fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<Result<h2::Reason, h2::Error>> {
         SendResponse::poll_reset(self, cx)
     }
 }
 
 impl Hears for SendStream<Bytes> {
-    fn poll_reset(&mut self, cx: &mut std::task::Context<'_>) -> std::task::Poll<Result<h2::Reason, h2::Error>> {
+    fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<Result<h2::Reason, h2::Error>> {
         SendStream::poll_reset(self, cx)
     }
+}
+
+/// As much at a time as the client lets through, so that what follows it comes after it.
+async fn send_data(stream: &mut SendStream<Bytes>, mut data: Bytes) -> Step {
+    while !data.is_empty() {
+        stream.reserve_capacity(data.len());
+        let Some(room) = future::poll_fn(|cx| stream.poll_capacity(cx)).await else {
+            return Err(given_up(stream).await);
+        };
+        let room = room?.min(data.len());
+        stream.send_data(data.split_to(room), false)?;
+    }
+    Ok(())
 }
 
 async fn given_up(stream: &mut impl Hears) -> h2::Error {

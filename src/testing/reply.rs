@@ -72,10 +72,12 @@ impl Reply {
     ///
     /// # Panics
     ///
-    /// Where the number is no status.
+    /// Where the number is no status, and for an interim one (1xx but 101), after which a client goes on waiting.
     #[track_caller]
     pub fn status(status: u16) -> Self {
         let Ok(status) = StatusCode::from_u16(status) else { panic!("{status} is no status") };
+        let last = !status.is_informational() || status == StatusCode::SWITCHING_PROTOCOLS;
+        assert!(last, "{status} is interim: it is followed by an answer, and is none");
         Self::of(What::Answer(Box::new(Answer { status, ..Answer::default() })))
     }
 
@@ -147,7 +149,8 @@ impl Reply {
     ///
     /// `Content-Length` is sent as it is given, right or wrong. One that is longer than the body leaves the client
     /// waiting, unless a [`close_within`](Self::close_within) follows: `closed`; one that is shorter cuts the body off
-    /// (HTTP/1.1). Over HTTP/2 a wrong one is `protocol`. `Connection: close` closes after the answer. Over HTTP/2 the
+    /// (HTTP/1.1). Over HTTP/2 a wrong one is `protocol`. With a `Transfer-Encoding` of your own the body is sent as it
+    /// stands, its framing yours too (HTTP/1.1 on a socket). `Connection: close` closes after the answer. Over HTTP/2 the
     /// headers of a connection are left out, since they may not be sent there.
     ///
     /// # Panics
@@ -171,6 +174,9 @@ impl Reply {
     }
 
     /// A pause within the body, where it is called between two [`body`](Self::body)s, or before its end.
+    ///
+    /// An answer to a `HEAD`, a 204 and a 304 have no body: what is to happen within one does not happen. So it is with
+    /// the five that follow.
     ///
     /// # Panics
     ///
@@ -234,7 +240,8 @@ impl Reply {
         self
     }
 
-    /// Acts as soon as the request's head is there, before its body is read.
+    /// Acts as soon as the request's head is there, before its body is read: after an answer, or, where the connection
+    /// ends with the answer or without one, never.
     pub const fn early(mut self) -> Self {
         self.early = true;
         self

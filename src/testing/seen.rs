@@ -46,7 +46,8 @@ pub struct SeenRequest {
     pub trailers: Option<HeaderMap>,
     /// When nothing more was to be said to it: its answer's last byte was handed to the connection, or the head to the
     /// caller of a service; its fault was done; its client had gone (which an [`early`](super::Reply::early) reply over
-    /// HTTP/1.1 cannot notice, as it leaves the request unread). `None`: it is still being answered.
+    /// HTTP/1.1 cannot notice behind an upload that is longer than sockets hold, as it leaves that unread). `None`: it is
+    /// still being answered.
     pub over: Option<Instant>,
 }
 

@@ -22,18 +22,25 @@ struct Inner {
     frame: Frame,
     /// Whole frames, sent as soon as `h2` has ended its own.
     injected: BytesMut,
+    /// The socket takes no more at the moment.
+    blocked: bool,
 }
 
 impl Wire {
     pub(super) fn new(stream: TcpStream) -> Self {
         let (frame, injected) = (Frame::default(), BytesMut::new());
-        Wire(Arc::new(Mutex::new(Inner { stream, frame, injected })))
+        Wire(Arc::new(Mutex::new(Inner { stream, frame, injected, blocked: false })))
     }
 
     /// Sends a frame, at once or as soon as the one that is being sent has ended.
     pub(super) async fn inject(&self, frame: &[u8]) -> io::Result<()> {
         self.lock().injected.extend_from_slice(frame);
         std::future::poll_fn(|cx| self.lock().poll_injected(cx)).await
+    }
+
+    /// Whether `h2` has more to say than the socket takes.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.lock().blocked
     }
 
     /// The socket, once nobody else has it.
@@ -50,7 +57,9 @@ impl Wire {
 impl Inner {
     fn poll_injected(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.frame.is_over() && !self.injected.is_empty() {
-            let sent = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.injected))?;
+            let polled = Pin::new(&mut self.stream).poll_write(cx, &self.injected);
+            self.blocked = polled.is_pending();
+            let sent = ready!(polled)?;
             self.injected.advance(sent);
         }
         Poll::Ready(Ok(()))
@@ -67,7 +76,9 @@ impl AsyncWrite for Wire {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let mut inner = self.lock();
         ready!(inner.poll_injected(cx))?;
-        let sent = ready!(Pin::new(&mut inner.stream).poll_write(cx, buf))?;
+        let polled = Pin::new(&mut inner.stream).poll_write(cx, buf);
+        inner.blocked = polled.is_pending();
+        let sent = ready!(polled)?;
         inner.frame.advance(&buf[..sent]);
         Poll::Ready(Ok(sent))
     }

@@ -76,6 +76,18 @@ async fn numbers_and_texts_are_compared_as_they_are_written() {
     }
 }
 
+/// The policy's look ends within the body, where the next piece is not there yet.
+#[tokio::test(start_paused = true)]
+async fn c089_what_a_policy_looked_at_reaches_the_caller_first() {
+    let pieces = || Reply::status(403).body("hello ").pause(Duration::from_millis(100)).body("world");
+    for reply in [pieces(), pieces().trailer("x-sum", "7")] {
+        let (answer, service) = call(policy(), Method::POST, [reply]).await;
+        assert_eq!((answer.status().as_u16(), stop(&answer)), (403, None));
+        assert_eq!(text(answer.into_body()).await, "hello world");
+        service.seen().sent(1);
+    }
+}
+
 /// Of a long body the beginning is read, which is no JSON; the rest stays where it is until the caller reads it.
 #[tokio::test(start_paused = true)]
 async fn a_long_body_is_not_read_to_its_end() {

@@ -1,7 +1,7 @@
 //! Real reports from people who run HTTP clients, each reduced to an input and the right behaviour.
 //!
-//! Named by their ids (`c025_…`), as those elsewhere in these tests are. On paused time and in memory, but for
-//! `clients`: what else was about sockets is in `faults`, `once`, `drain` and `replay`.
+//! Named by their ids (`c025_…`), as those elsewhere in these tests are: `README.md` lists all. On paused time and in
+//! memory, but for `clients`: what else was about sockets is in `faults`, `once`, `drain` and `replay`.
 
 #[path = "../common/capture.rs"]
 mod capture;
@@ -18,6 +18,7 @@ mod classify;
 mod clients;
 mod hostile;
 mod layering;
+mod listed;
 mod provider;
 
 use bytes::Bytes;

@@ -117,6 +117,7 @@ fn finagle(row: &Value) -> Outcome {
 }
 
 fn finagle_rejects(bad: &Value) -> Outcome {
+    expect("bounds in one row", bad.as_object().map(|bounds| bounds.len()), Some(1))?;
     let (key, value) = bad.as_object().unwrap().iter().next().unwrap();
     let ttl = |seconds| Budget::finagle(Duration::from_secs(seconds), 0, 0.1).is_err();
     let refused = match key.as_str() {

@@ -6,7 +6,7 @@ use http::HeaderMap;
 use http::header::{HeaderValue, RETRY_AFTER};
 use redial::policy::{Unit, WaitHeader};
 
-use crate::table::{self, Deviation, outcome};
+use crate::table::{self, Deviation, only, outcome};
 
 const BEFORE_1970: &str = "D7: `httpdate` reads no year before 1970, and a wait until then is none";
 
@@ -16,6 +16,9 @@ const DEVIATIONS: &[Deviation] = &[Deviation(1, BEFORE_1970, "None"), Deviation(
 fn http_date_table() {
     let json = include_str!("http_date.json");
     table::run("http_date", json, DEVIATIONS, |case| {
+        only(case, &["format", "input", "unix"]);
+        let format = case["format"].as_str().expect("the name of a form");
+        assert!(["IMF-fixdate", "RFC850", "asctime"].contains(&format), "a form of RFC 9110: {format}");
         let text = case["input"].as_str().expect("a date");
         let value = HeaderValue::from_str(text).expect("a header value");
         let headers = HeaderMap::from_iter([(RETRY_AFTER, value)]);

@@ -5,7 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue, RETRY_AFTER};
-use redial::policy::{Backoff, Unit, WaitHeader};
+use redial::policy::{
+    Backoff, Unit, WaitHeader,
+    budget::{Budget, Load},
+};
 use serde_json::Value;
 
 use crate::table::{self, Deviation, Outcome, outcome, seconds, show};
@@ -18,11 +21,12 @@ const DEVIATIONS: &[Deviation] = &[
     Deviation(27, "D6: longer than any cap (30 years)", "946080000s"),
     Deviation(36, "D4: fractions are read", "2.5s"),
     Deviation(38, "D2: the past is no minimum", "0ns"),
-    Deviation(44, "D1: never clamped", "10s"),
+    Deviation(44, "D1: never clamped", "10s, 486, 500"),
 ];
 
 /// Set in the processes in which this table runs again, each in another time zone.
 const IN_ZONE: &str = "REDIAL_TEST_IN_ZONE";
+const ZONES: [&str; 2] = ["UTC", "Asia/Jerusalem"];
 
 #[test]
 fn retry_after_table() {
@@ -31,7 +35,7 @@ fn retry_after_table() {
     if std::env::var_os(IN_ZONE).is_some() {
         return;
     }
-    for zone in ["UTC", "Asia/Jerusalem"] {
+    for zone in ZONES {
         let child = Command::new(std::env::current_exe().expect("a test has a path"))
             .args(["--exact", "retry_after::retry_after_table"])
             .env("TZ", zone)
@@ -49,30 +53,68 @@ fn judge(case: &Value) -> Outcome {
     let asked = read(case, now);
 
     if let Some(expected) = case["should_retry"].as_bool() {
+        reads(case, &["status", "max_retry_after_s", "should_retry"]);
+        // D8: of a status that is transient.
+        assert_eq!(case["status"], 429);
         let max = seconds(&case["max_retry_after_s"]);
         return outcome(expected, asked.is_some_and(|asked| asked <= max));
     }
     if !case["clamped_delay_s"].is_null() {
+        reads(case, &["cap_s", "clamped_delay_s"]);
         let within = asked.filter(|asked| *asked <= seconds(&case["cap_s"]));
         let ours = within.map_or("stop".into(), show);
         return outcome(show(seconds(&case["clamped_delay_s"])), ours);
     }
     if !case["expect_wait_s"].is_null() {
+        reads(case, &["base_backoff_s", "tolerance_s", "expect_wait_s"]);
         let expected = seconds(&case["expect_wait_s"]);
         let ours = with_backoff(seconds(&case["base_backoff_s"]), asked);
         let close = ours.abs_diff(expected) <= seconds(&case["tolerance_s"]);
         return outcome(show(expected), show(if close { expected } else { ours }));
     }
     if !case["rule"].is_null() {
-        // `t_i` of the rule. What the failure costs of a quota is for the table of budgets.
-        let ours = with_backoff(Duration::from_millis(50), asked);
-        return outcome(show(seconds(&case["delay_s"])), show(ours));
+        return botocore(case, asked);
+    }
+    // Where the zone is said, the whole table runs in it; what is not strictly RFC 9110's is no date here (D7).
+    reads(case, &["delay_s", "run_in_tz", "strict_rfc9110"]);
+    if let Some(zones) = case.get("run_in_tz") {
+        assert_eq!(*zones, serde_json::json!(ZONES));
+    }
+    if let Some(strict) = case.get("strict_rfc9110") {
+        assert_eq!(*strict, asked.is_some());
     }
     let expected = match &case["delay_s"] {
         Value::Null => "no hint".into(),
         delay => show(seconds(delay)),
     };
     outcome(expected, asked.map_or("no hint".into(), show))
+}
+
+/// What every row may hold, and these.
+fn reads(case: &Value, keys: &[&str]) {
+    table::only(case, &[&["src", "name", "note", "means", "now", "headers", "value", "format"], keys].concat());
+}
+
+/// A wait, and what the attempt does to the quota of AWS's clients.
+fn botocore(case: &Value, asked: Option<Duration>) -> Outcome {
+    reads(case, &["attempt", "status", "rand", "rule", "delay_s", "quota_after_failure", "quota_after_success"]);
+    assert_eq!(case["rule"], "delay=max(t_i,min(ra,t_i+5s)), t_i=0.05", "the rule whose values are compared here");
+    assert_eq!((&case["attempt"], &case["rand"]), (&Value::from(1), &Value::from(1.0)), "of which t_i is made");
+    assert_eq!(case["status"], 500, "no throttling, which would cost another share of the quota");
+    let wait = with_backoff(Duration::from_millis(50), asked);
+    let budget = Budget::aws();
+    budget.first_try(false);
+    let retry = budget.charge(Load::Retry).expect("a full quota").sent();
+    let after_failure = budget.level();
+    retry.succeeded();
+    let show = |wait: Duration, after_failure: f64, after_success: f64| {
+        format!("{}, {after_failure}, {after_success}", show(wait))
+    };
+    let quota = |key: &str| case[key].as_f64().expect("a quota");
+    outcome(
+        show(seconds(&case["delay_s"]), quota("quota_after_failure"), quota("quota_after_success")),
+        show(wait, after_failure, budget.level()),
+    )
 }
 
 /// D3: the longer of the two.
@@ -98,8 +140,9 @@ fn read(case: &Value, now: SystemTime) -> Option<Duration> {
     let unit = match (case["format"].as_str(), name.as_str()) {
         (Some("SECONDS"), _) => Unit::Seconds,
         (Some("UNIX_TIMESTAMP"), _) => Unit::EpochSeconds,
-        (_, "retry-after-ms" | "x-amz-retry-after") => Unit::Millis,
-        _ => Unit::RetryAfter,
+        (Some(format), _) => panic!("a format that nothing reads: {format}"),
+        (None, "retry-after-ms" | "x-amz-retry-after") => Unit::Millis,
+        (None, _) => Unit::RetryAfter,
     };
     WaitHeader::new(name, unit).read(&headers, now)
 }

@@ -1,13 +1,16 @@
 //! The kit itself: every fault as a client meets it, and every request as it was sent.
 
 mod connecting;
+mod early;
 mod errors;
 mod events;
 mod faults;
+mod large;
 mod pauses;
 mod recording;
 mod scripts;
 mod service;
+mod streams;
 
 use std::{error::Error as StdError, future::Future, time::Duration};
 

@@ -56,6 +56,7 @@ async fn what_assertions_say() {
 fn what_makes_no_script() {
     assert_eq!(panics(|| drop(Script::new([]))), "a script needs a reply");
     assert_eq!(panics(|| drop(Reply::status(99))), "99 is no status");
+    assert!(panics(|| drop(Reply::status(103))).starts_with("103 Early Hints is interim"));
     assert_eq!(panics(|| drop(Reply::ok("").header("a b", ""))), "`a b` is no name of a header");
     assert_eq!(panics(|| drop(Reply::ok("").header("a", "\n"))), "`\n` is no value of a header");
     let said = panics(|| drop(Reply::stall().body("")));

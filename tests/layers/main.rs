@@ -10,6 +10,7 @@ mod common;
 mod support;
 
 mod buffer;
+mod collected;
 mod file;
 mod keys;
 mod recovering;

@@ -10,8 +10,11 @@ mod support;
 
 mod answered;
 mod connections;
+mod expecting;
 mod faults;
 mod lost;
+mod reports;
+mod upgrades;
 
 use bytes::Bytes;
 use http::{Method, Request};

@@ -97,7 +97,8 @@ pub fn cases() -> impl Strategy<Value = Case> {
         option::of(0..6_000_u64),
     );
     let times = (1..1_000_u64, 1..6_000_u64, 1..100_u64, 1..500_u64);
-    let jitter = select(vec![Jitter::Full, Jitter::Equal, Jitter::Decorrelated, Jitter::None]);
+    let jitter =
+        select(vec![Jitter::Full, Jitter::Equal, Jitter::Around { percent: 20 }, Jitter::Decorrelated, Jitter::None]);
     let rest = (1..=9_u32, jitter, any::<bool>(), select(vec![1_u64, 3_600]), option::of(0..5_u32));
     (sent, times, rest).prop_map(|(sent, times, rest)| {
         let (steps, mut readiness, method, evidence, outer) = sent;
@@ -115,7 +116,8 @@ pub fn cases() -> impl Strategy<Value = Case> {
             total: ms(attempt + more),
             outer: outer.map(ms),
             floor: ms(floor),
-            initial: ms(floor + above),
+            // Jitter around less than that leaves no room.
+            initial: ms((floor + above).max(3)),
             jitter,
             rejecting,
             longest_server_wait: secs(longest),

@@ -3,23 +3,29 @@
 use std::{
     collections::HashSet,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 use http::{Method, Request};
-use http_body_util::BodyExt;
-use redial::{StopReason, testing::Reply};
-use tower::ServiceExt;
+use http_body_util::{BodyExt, StreamBody};
+use redial::{
+    RetryLayer, StopReason,
+    testing::{self, Readiness, Reply, Script},
+};
+use tokio::time::Instant;
+use tower::{Layer, ServiceExt};
 
 use crate::{
     answering,
     memory::framing,
     play,
     support::{
-        WIRES, Wire, attempts, bodies, client, noise, put, request,
+        WIRES, Wire, attempts, bodies, client, noise, policy, put, request,
         site::{Site, answer},
         soon, stop,
     },
@@ -124,7 +130,7 @@ async fn an_infinite_body_that_begins_slowly_goes_on_in_the_second_attempt() {
 /// The stream is refused before the body has anything to send: a tape that had counted a frame as sent, or sent one
 /// twice, would show.
 #[tokio::test]
-async fn c085_an_attempt_that_failed_before_any_frame_sends_nothing_twice() {
+async fn c085_first_chunk_once() {
     let server = play(Wire::Http2, [Reply::refused_stream().early(), Reply::ok("")]);
     let (feed, body) = bodies::fed();
     let request = request(Method::POST, &server.url("/x"), body);
@@ -137,4 +143,53 @@ async fn c085_an_attempt_that_failed_before_any_frame_sends_nothing_twice() {
     let response = soon(call).await.unwrap().unwrap();
     assert_eq!((response.status().as_u16(), attempts(&response)), (200, 2));
     assert!(server.seen().sent(2).requests[1].body.is("one two three"));
+}
+
+/// A body whose first frame comes half a second after it is first asked for; and when it was.
+fn slow() -> (Arc<OnceLock<Instant>>, bodies::Streaming) {
+    let asked = Arc::new(OnceLock::new());
+    let first = Arc::clone(&asked);
+    let frames = futures_util::stream::once(async move {
+        first.set(Instant::now()).expect("asked for the first frame once");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        bodies::data("one ")
+    });
+    let rest = futures_util::stream::iter([bodies::data("two "), bodies::data("three")]);
+    (asked, StreamBody::new(frames.chain(rest).boxed()))
+}
+
+/// The first attempt fails at once, and nobody has looked at the body: the second one reads it, from its first frame.
+#[tokio::test(start_paused = true)]
+async fn c085_first_chunk_once_where_the_first_attempt_polled_nothing() {
+    let service = testing::service([Reply::refused_stream().early(), Reply::ok("")]);
+    let retry = RetryLayer::new(policy().build().unwrap()).layer(service.clone());
+    let (asked, body) = slow();
+    let response = retry.oneshot(request(Method::POST, "/x", body)).await.unwrap();
+    assert_eq!((response.status().as_u16(), attempts(&response)), (200, 2));
+    let seen = service.seen();
+    let [refused, second] = &seen.sent(2).requests[..] else { panic!("{seen}") };
+    assert_eq!((refused.body.length, refused.body.complete), (0, false));
+    assert!(*asked.get().unwrap() >= second.at && second.body.is("one two three"), "{seen}");
+}
+
+/// Readiness that fails before the first attempt leaves the body with the caller; between two it ends the call, and
+/// nothing was sent of it.
+#[tokio::test(start_paused = true)]
+async fn c085_first_chunk_once_where_readiness_fails() {
+    let script = |readiness| Script::new([Reply::ok("")]).readiness(readiness);
+    let service = testing::service(script([Readiness::Fails, Readiness::Now]));
+    let mut retry = RetryLayer::new(policy().build().unwrap()).layer(service.clone());
+    let (asked, body) = slow();
+    assert!(ServiceExt::<Request<bodies::Streaming>>::ready(&mut retry).await.unwrap_err().is_not_ready());
+    assert!(asked.get().is_none());
+    retry.oneshot(request(Method::POST, "/x", body)).await.unwrap();
+    assert!(service.seen().sent(1).requests[0].body.is("one two three"));
+
+    let refused = Script::new([Reply::refused_stream().early(), Reply::ok("")]);
+    let service = testing::service(refused.readiness([Readiness::Now, Readiness::Fails]));
+    let retry = RetryLayer::new(policy().build().unwrap()).layer(service.clone());
+    let (asked, body) = slow();
+    let error = retry.oneshot(request(Method::POST, "/x", body)).await.unwrap_err();
+    assert!(error.is_not_ready() && asked.get().is_none(), "{error}");
+    service.seen().sent(1);
 }

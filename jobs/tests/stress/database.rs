@@ -1,5 +1,9 @@
 //! Where the processes of a run meet.
 
+#[allow(dead_code)]
+#[path = "../server/mod.rs"]
+mod server;
+
 use std::{
     fmt,
     path::PathBuf,
@@ -35,7 +39,7 @@ impl Database {
     }
 
     pub fn postgres(unfenced: bool) -> Option<Self> {
-        std::env::var("REDIAL_TEST_POSTGRES").is_ok().then(|| Self { postgres: true, name: name(), unfenced })
+        server::url().map(|_| Self { postgres: true, name: name(), unfenced })
     }
 
     pub fn place(&self) -> String {
@@ -57,11 +61,21 @@ impl Database {
         PgPoolOptions::new().max_connections(connections).connect(&url).await.unwrap()
     }
 
-    pub async fn open(&self, connections: u32) -> SqlStore {
-        let mut options = SqlOptions::new();
-        if self.unfenced {
-            options = options.unfenced();
+    fn options(&self) -> SqlOptions {
+        let options = SqlOptions::new();
+        if self.unfenced { options.unfenced() } else { options }
+    }
+
+    /// As a worker opens it: the file by itself, without a pool.
+    pub async fn open_to_work(&self) -> SqlStore {
+        if self.postgres {
+            return self.open(2).await;
         }
+        SqlStore::sqlite(self.file(), self.options()).await.unwrap()
+    }
+
+    pub async fn open(&self, connections: u32) -> SqlStore {
+        let options = self.options();
         if self.postgres {
             let pool = Self::server(connections).await;
             let sql = format!("CREATE SCHEMA IF NOT EXISTS {}", self.name);

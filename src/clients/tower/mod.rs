@@ -65,7 +65,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use http::{Request, Response};
+use http::{Request, Response, StatusCode, header};
 use pin_project_lite::pin_project;
 use tokio::time::Sleep;
 
@@ -116,6 +116,10 @@ where
         // Whoever is below: this request is repeated already, and must be over by then.
         request.extensions_mut().insert(Deadline::at(call.deadline));
         guard::mark(request.extensions_mut(), call.attempt());
+        if result.as_ref().is_ok_and(|response| response.status() == StatusCode::EXPECTATION_FAILED) {
+            // Again, and without the expectation that nobody meets (RFC 9110, 10.1.1).
+            request.headers_mut().remove(header::EXPECT);
+        }
         Some(Wait { timer: tokio::time::sleep(wait) })
     }
 

@@ -1,11 +1,14 @@
 //! What a backoff must keep to before a policy may hold it.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
-use super::{Backoff, DECORRELATED_MULTIPLIER, Jitter, LONGEST};
+use super::{Backoff, DECORRELATED_MULTIPLIER, Jitter, LONGEST, jitter};
 
 /// What timers can tell apart: less is none.
 const STEP: Duration = Duration::from_millis(1);
+
+/// Percent: what spreads those who failed together, and no further than to zero.
+const AROUND: RangeInclusive<u8> = 10..=100;
 
 impl Backoff {
     /// Every rule that these values break: its number, which value, and how to mend it.
@@ -55,6 +58,12 @@ impl Backoff {
             }
             return;
         }
+        if let Jitter::Around { percent } = self.jitter {
+            if !AROUND.contains(&percent) {
+                broken.push(("S10", format!("backoff has jitter of {percent} percent around: state 10 to 100")));
+                return;
+            }
+        }
         // With `floor` above `initial` the values are refused already, and for that.
         let sound = !self.initial.is_zero() && self.floor <= self.initial;
         if sound && self.shortest(0).saturating_add(STEP) > self.longest(0) {
@@ -74,7 +83,17 @@ impl Backoff {
     /// S11: growth is stated, and bounded.
     fn broken_growth(&self, broken: &mut Vec<(&'static str, String)>) {
         let multiplier = self.get_multiplier();
-        if !multiplier.is_finite() || multiplier < 1.0 {
+        if self.linear && self.jitter == Jitter::Decorrelated {
+            broken.push(("S11", "backoff grows linearly, which decorrelated jitter would ignore: choose one".into()));
+        } else if self.linear {
+            if let Some(stated) = self.multiplier {
+                let text = format!(
+                    "backoff `multiplier` is {stated}, which linear growth would ignore: leave it out, or begin with \
+                     `exponential`"
+                );
+                broken.push(("S11", text));
+            }
+        } else if !multiplier.is_finite() || multiplier < 1.0 {
             broken.push(("S11", format!("backoff `multiplier` is {multiplier}: state a finite one of 1.0 or more")));
         } else if self.jitter == Jitter::Decorrelated && multiplier != f64::from(DECORRELATED_MULTIPLIER) {
             broken.push((
@@ -100,7 +119,21 @@ impl Backoff {
             );
             (value > max).then_some(("S11", text))
         };
-        broken.extend(above(self.initial, "initial"));
+        let first = match self.jitter {
+            Jitter::Around { percent } => jitter::around(self.initial, percent).1,
+            _ => self.initial,
+        };
+        match above(self.initial, "initial") {
+            None if first > max => broken.push((
+                "S11",
+                format!(
+                    "backoff `initial` ({:?}) with its jitter is up to {first:?}, above `max` ({max:?}): raise `max` \
+                     or lower `initial`",
+                    self.initial
+                ),
+            )),
+            alone => broken.extend(alone),
+        }
         broken.extend(above(self.floor, "floor"));
     }
 }

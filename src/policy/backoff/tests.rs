@@ -37,7 +37,8 @@ const fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-const KINDS: [Jitter; 4] = [Jitter::Full, Jitter::Equal, Jitter::Decorrelated, Jitter::None];
+const AROUND: Jitter = Jitter::Around { percent: 20 };
+const KINDS: [Jitter; 5] = [Jitter::Full, Jitter::Equal, AROUND, Jitter::Decorrelated, Jitter::None];
 
 fn tenth_to_one_second() -> Backoff {
     Backoff::exponential(ms(100)).max(secs(1)).floor(ms(20))
@@ -85,6 +86,32 @@ fn equal_jitter_keeps_one_half() {
 }
 
 #[test]
+fn jitter_around_never_passes_the_maximum_and_spreads_there_too() {
+    let backoff = tenth_to_one_second().jitter(AROUND);
+    assert_eq!((backoff.shortest(0), backoff.longest(0)), (ms(80), ms(120)));
+    assert_eq!((backoff.shortest(2), backoff.longest(2)), (ms(320), ms(480)));
+    let (low, high) = (backoff.shortest(9), backoff.longest(9));
+    assert!(high <= secs(1) && secs(1) - high < ms(1), "{high:?}");
+    assert!(low.abs_diff(high.mul_f64(2.0 / 3.0)) < ms(1), "{low:?} of {high:?}");
+    // Spread above a floor that is within, not cut at it.
+    let backoff = backoff.floor(ms(100));
+    let half = backoff.wait(0, None, &mut Loaded(u64::MAX / 2));
+    assert!(half.abs_diff(ms(110)) < ms(1), "{half:?}");
+    // All of it, down to the floor.
+    let backoff = tenth_to_one_second().jitter(Jitter::Around { percent: 100 });
+    assert_eq!((backoff.shortest(0), backoff.longest(0)), (ms(20), ms(200)));
+}
+
+#[test]
+fn linear_growth_adds_the_same_step_until_the_maximum() {
+    let backoff = Backoff::linear(ms(100)).max(secs(1)).unjittered("to see growth alone");
+    let waits: Vec<_> = (0..4).map(|retry| backoff.wait(retry, None, &mut Dice::Thread)).collect();
+    assert_eq!(waits, [100, 200, 300, 400].map(ms));
+    assert_eq!([9, 10, u32::MAX].map(|retry| backoff.longest(retry)), [secs(1); 3]);
+    assert!(backoff.is_linear() && !Backoff::default().is_linear());
+}
+
+#[test]
 fn decorrelated_jitter_grows_from_what_was_waited() {
     let backoff = tenth_to_one_second().jitter(Jitter::Decorrelated);
     let high = &mut Loaded(u64::MAX);
@@ -125,6 +152,13 @@ fn each_broken_rule_is_named() {
         (sound().multiplier(0.99), "S11", "multiplier"),
         (sound().jitter(Jitter::Decorrelated).multiplier(2.0), "S11", "ignore"),
         (Backoff::exponential(secs(1)), "S11", "`max`"),
+        (Backoff::linear(ms(100)).max(secs(1)).multiplier(2.0), "S11", "ignore"),
+        (Backoff::linear(ms(100)).max(secs(1)).jitter(Jitter::Decorrelated), "S11", "ignore"),
+        (Backoff::linear(ms(100)), "S11", "`max`"),
+        (sound().jitter(Jitter::Around { percent: 9 }), "S10", "10 to 100"),
+        (sound().jitter(Jitter::Around { percent: 101 }), "S10", "10 to 100"),
+        (sound().jitter(AROUND).max(ms(119)), "S11", "with its jitter"),
+        (sound().jitter(AROUND).max(ms(99)), "S11", "is above"),
         (sound().max(LONGEST + ms(1)), "S11", "a day"),
         (sound().max(ms(99)), "S11", "initial"),
     ];
@@ -149,6 +183,9 @@ fn what_is_sound_is_not_refused() {
         tenth_to_one_second().max(ms(100)),
         tenth_to_one_second().unjittered("one client"),
         tenth_to_one_second().jitter(Jitter::Equal),
+        tenth_to_one_second().jitter(AROUND).floor(ms(100)).max(ms(120)),
+        Backoff::linear(ms(100)).max(secs(1)),
+        Backoff::linear(ms(100)).max(secs(1)).jitter(AROUND),
         tenth_to_one_second().jitter(Jitter::Decorrelated).floor(ms(100)),
         tenth_to_one_second().jitter(Jitter::Decorrelated).multiplier(3.0),
         Backoff::fixed(ms(1), "in process"),
@@ -179,11 +216,18 @@ prop_compose! {
         floor in any_duration(),
         multiplier in prop_oneof![4 => 1.0..10.0, 1 => proptest::num::f64::ANY],
         kind in 0..KINDS.len(),
+        percent in any::<u8>(),
+        linear in any::<bool>(),
     ) -> Backoff {
-        let backoff = Backoff::exponential(initial)
-            .floor(floor)
-            .multiplier(multiplier)
-            .jitter(KINDS[kind]);
+        let jitter = match KINDS[kind] {
+            Jitter::Around { .. } => Jitter::Around { percent },
+            kind => kind,
+        };
+        let backoff = match linear {
+            true => Backoff::linear(initial),
+            false => Backoff::exponential(initial),
+        };
+        let backoff = backoff.floor(floor).multiplier(multiplier).jitter(jitter);
         match max {
             Some(max) => backoff.max(max),
             None => backoff,
@@ -199,11 +243,20 @@ prop_compose! {
         room in 0..100_000_u64,
         multiplier in 1.0..10.0,
         kind in 0..KINDS.len(),
+        linear in any::<bool>(),
     ) -> Backoff {
-        let backoff = Backoff::exponential(ms(floor + above))
-            .floor(ms(floor))
-            .max(ms(floor + above + room));
+        // Jitter around less than 3 ms leaves no room that timers can tell.
+        let (initial, floor) = (ms((floor + above).max(3)), ms(floor));
+        let max = match KINDS[kind] {
+            AROUND => initial * 6 / 5 + ms(room),
+            _ => initial + ms(room),
+        };
+        let backoff = Backoff::exponential(initial).floor(floor).max(max);
         match KINDS[kind] {
+            kind if linear && kind != Jitter::Decorrelated => {
+                let backoff = Backoff::linear(initial).floor(floor).max(max).jitter(kind);
+                if kind == Jitter::None { backoff.unjittered("for the test") } else { backoff }
+            }
             Jitter::None => backoff.multiplier(multiplier).unjittered("for the test"),
             Jitter::Decorrelated => backoff.jitter(Jitter::Decorrelated),
             kind => backoff.multiplier(multiplier).jitter(kind),

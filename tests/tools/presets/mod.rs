@@ -18,6 +18,9 @@ mod budgets;
 mod gcs;
 mod providers;
 mod stripe;
+#[path = "../../conformance/table.rs"]
+#[allow(dead_code, reason = "each suite uses its part")]
+mod table;
 mod waits;
 
 type Body = Full<Bytes>;
