@@ -167,7 +167,8 @@ fn build(features: &str) -> Outcome<f64> {
     let folder = env::temp_dir().join(format!("redial-weigh-{}", std::process::id()));
     let before = spent()?;
     let target = folder.to_str().ok_or("a folder that is no text")?;
-    cargo(&["build", "--quiet", "--lib", "--no-default-features", "--features", features, "--target-dir", target])?;
+    let package = ["build", "--quiet", "--package", "redial", "--lib", "--no-default-features", "--features", features];
+    cargo(&[&package[..], &["--target-dir", target]].concat())?;
     fs::remove_dir_all(&folder)?;
     Ok(spent()? - before)
 }

@@ -1,201 +1,204 @@
 //! What a call costs the caller: `cargo bench --bench cost`.
 //!
 //! The same request (POST, 8 headers, 256 bytes) and the same rule (three attempts on 503, a timeout for each and for
-//! all, a wait between) through `RetryLayer`, through tower's own layers, and through a loop written by hand, in one
-//! run. Figures are over the bare service.
+//! all, a wait between) through redial, its peers, and a loop written by hand, in one run. Figures are over the bare
+//! service.
 //!
-//! - **time**: the median of rounds that take turns, so that a drifting machine moves all alike. Retries wait on a
-//!   paused clock.
 //! - **instructions**: by callgrind, where valgrind is installed: this very program, run again with more and fewer calls.
+//! - **time**: the median of rounds that take turns. Retries wait on a paused clock.
+//!
+//! Both are of the calls' own code, and leave out what the runtime does between two polls.
 
-use std::{
-    hint::black_box,
-    time::{Duration, Instant},
+use redial_benches::{
+    budgets::{self, Keeper, Operation},
+    callgrind,
+    contenders::{Caller, Case, Size, Who, Work, calls},
+    memory::request,
+    options,
+    picture::{self, Panel},
+    progress::Progress,
+    report::{Report, Table, root},
+    rounds::medians,
 };
+use tokio::runtime::Runtime;
 
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::Full;
-use redial::{Backoff, Budget, RetryLayer, StandardPolicy, Timeouts, Transient, policy::budget::BudgetSetting};
-use tokio::runtime::{Builder, Runtime};
-use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
+/// Few, so that a round is seldom interrupted.
+const CALLS: usize = 100;
 
-use redial_benches::{callgrind::{self, collected}, memory::{Memory, request}, towers::Towers};
+const CASES: [(&str, Case); 3] =
+    [("ready at once", Case::READY), ("yields once", Case::YIELDS), ("two retries", Case::RETRIES)];
 
-type Body = Full<Bytes>;
-
-const ATTEMPT: Duration = Duration::from_secs(1);
-const TOTAL: Duration = Duration::from_secs(10);
-const WAIT: Duration = Duration::from_millis(2);
-
-/// How long the median's rounds take together, for each figure.
-const ROUNDS: usize = 41;
-const CALLS: usize = 1000;
-
-#[derive(Clone, Copy, PartialEq)]
-enum Who {
-    Bare,
-    Redial,
-    Tower,
-    Hand,
-}
-
-const PEERS: [(Who, &str); 3] =
-    [(Who::Redial, "redial"), (Who::Tower, "tower retry + timeout"), (Who::Hand, "loop by hand")];
-
-/// The service: how often it yields, and how often it fails first.
-const CASES: [(&str, u32, u32); 3] = [("ready at once", 0, 0), ("yields once", 1, 0), ("two retries", 1, 2)];
+/// Over the bare service, in the order of [`Who::OVER`].
+type Figures = [f64; Who::OVER.len()];
 
 fn main() {
-    if let Some((work, times)) = callgrind::asked() {
-        calls(work[0].parse().expect("a case"), work[1].parse().expect("a place"), times);
+    if let Some((words, times)) = callgrind::asked() {
+        let case = words[0].parse().map(|case: usize| CASES[case].1).expect("a case");
+        Who::of(&words[1]).work(case, Round { runtime: &case.runtime(), calls: times });
         return;
     }
-    let callgrind = callgrind::is_installed();
-    if !callgrind {
-        println!("valgrind is not installed: no instructions are counted");
+    let mut report = Report::new("cost", "What a call costs");
+    report.say(
+        "A POST with 8 headers and 256 bytes through a service in memory, over that service alone; three attempts on 503, \
+         a timeout for each and one for all. redial has its budget and its guard on, the others have neither. tower: its \
+         retry and timeout layers; tower-resilience: its retry layer and time limiter; the loop by hand: a clone of the \
+         request and `tokio::time::timeout`; backon: the same with its `retry`. Counted is the calls' own code; what the \
+         runtime does between two polls is not.\n",
+    );
+    let instructions = instructions(&mut report);
+    let times = times(&mut report);
+    sizes(&mut report);
+    budgets(&mut report);
+    if let Some(instructions) = instructions.filter(|_| !options::quick()) {
+        draw(instructions, times);
+        report.say("`docs/cost.svg` shows the first two tables.\n");
     }
-    println!("\na call over the bare service, {CALLS} calls a round, median of {ROUNDS} rounds\n");
-    println!("{:<15} {:<22} {:>9} {:>14}", "", "", "time", "instructions");
-    for (index, (case, yields, fails)) in CASES.into_iter().enumerate() {
-        let times = times(yields, fails);
-        let bare_instructions = callgrind.then(|| instructions(index, 0));
-        for (place, (who, name)) in PEERS.into_iter().enumerate() {
-            let instructions = bare_instructions.map(|bare| format!("{:.0}", instructions(index, place + 1) - bare));
-            println!(
-                "{:<15} {name:<22} {:>6.0} ns {:>14}",
-                if place == 0 { case } else { "" },
-                times[place + 1] - times[0],
-                instructions.as_deref().unwrap_or("-"),
-            );
+    report.write();
+}
+
+/// Calls, one after the other: nanoseconds of each.
+struct Round<'a> {
+    runtime: &'a Runtime,
+    calls: usize,
+}
+
+impl Work for Round<'_> {
+    type Found = f64;
+
+    fn with(self, caller: impl Caller) -> f64 {
+        calls(self.runtime, caller, self.calls, request)
+    }
+}
+
+fn over_bare(of: impl Fn(Who) -> f64) -> Figures {
+    let bare = of(Who::Bare);
+    Who::OVER.map(|who| of(who) - bare)
+}
+
+fn table(unit: &str) -> Table {
+    let [a, b, c, d, e] = Who::NAMES;
+    Table::new([unit, a, b, c, d, e])
+}
+
+fn row(name: &str, figures: Figures) -> [String; 6] {
+    let [a, b, c, d, e] = figures.map(|figure| format!("{figure:.0}"));
+    [name.to_string(), a, b, c, d, e]
+}
+
+fn instructions(report: &mut Report) -> Option<[Figures; 3]> {
+    if !callgrind::is_installed() {
+        report.without_valgrind();
+        return None;
+    }
+    let bars = [Some(1700.0), Some(2700.0), None];
+    let progress = Progress::new("cost, instructions", CASES.len() * (1 + Who::OVER.len()));
+    let mut found = [[0.0; Who::OVER.len()]; 3];
+    let mut table = table("instructions");
+    for (index, ((name, _), bar)) in CASES.into_iter().zip(bars).enumerate() {
+        let figures = over_bare(|who| {
+            progress.step(name);
+            callgrind::instructions(&[&index.to_string(), &who.word()], 100, 600)
+        });
+        match bar {
+            Some(bar) => table.held(row(name, figures), &format!("at most {bar}"), figures[0] <= bar),
+            None => table.row(row(name, figures)),
         }
+        found[index] = figures;
     }
-    println!("\nfuture, bytes: redial {}, tower {}, bare {}", size(redial(0, 0)), size(tower(0, 0)), size(bare(0, 0)));
+    drop(progress);
+    report.table(&table);
+    Some(found)
 }
 
-fn size<S: Service<Request<Body>>>(_: S) -> usize {
-    size_of::<S::Future>()
+fn times(report: &mut Report) -> [Figures; 3] {
+    // Of tower's.
+    let bars = [Some((0.5, "half")), Some((0.6, "0.6")), None];
+    let rounds = options::rounds(501);
+    let progress = Progress::new("cost, time", CASES.len());
+    let mut found = [[0.0; Who::OVER.len()]; 3];
+    let mut table = table("nanoseconds");
+    for (index, ((name, case), bar)) in CASES.into_iter().zip(bars).enumerate() {
+        progress.step(name);
+        let runtime = case.runtime();
+        let everyone: [f64; 1 + Who::OVER.len()] = medians(rounds, |place| {
+            let who = if place == 0 { Who::Bare } else { Who::OVER[place - 1] };
+            who.work(case, Round { runtime: &runtime, calls: CALLS })
+        });
+        let figures: Figures = std::array::from_fn(|place| everyone[place + 1] - everyone[0]);
+        match bar {
+            Some((part, words)) => {
+                table.held(row(name, figures), &format!("at most {words} of tower's"), figures[0] <= part * figures[1]);
+            }
+            None => table.row(row(name, figures)),
+        }
+        found[index] = figures;
+    }
+    drop(progress);
+    report.say(&format!("Medians of {rounds} rounds of {CALLS} calls; contenders take turns.\n"));
+    report.table(&table);
+    found
 }
 
-fn bare(yields: u32, fails: u32) -> Memory {
-    Memory::new(fails, yields)
+fn sizes(report: &mut Report) {
+    let size = |who: Who| who.work(Case::READY, Size);
+    let bare = size(Who::Bare);
+    let bar = 1000.0 - (528.0 - bare);
+    let mut table = table("bytes");
+    let figures = Who::OVER.map(size);
+    let mut cells = row("a call's future", figures);
+    // A pointer: what it holds is on the heap.
+    cells[3] = "boxed".into();
+    table.held(cells, &format!("at most {bar}"), figures[0] <= bar);
+    report.say(&format!(
+        "The bare service's future has {bare} bytes, its request included. The bar is 1000 over one of 528, and lower by what \
+         this one has less.\n"
+    ));
+    report.table(&table);
 }
 
-fn redial(yields: u32, fails: u32) -> redial::retry::Retry<Memory, StandardPolicy> {
-    let timeouts = Timeouts { attempt: ATTEMPT, total: TOTAL };
-    let backoff = Backoff::exponential(WAIT).max(WAIT * 2).floor(Duration::from_millis(1));
-    // The usual budget would refuse to repeat for a service whose first tries all fail, and the refusals would be what is
-    // measured. This one keeps the same accounts, and each first try pays for its own two repeats.
-    let budget = match fails {
-        0 => Budget::usual(),
-        _ => Budget::custom(BudgetSetting::bucket(5.0).per_first_try(2.0).refund_on_success(true)).expect("a budget"),
-    };
-    let policy = StandardPolicy::builder("things", timeouts, Transient::usual())
-        .backoff(backoff)
-        .budget(budget)
-        .idempotent("a repeat writes the same again")
-        .build()
-        .expect("a policy");
-    ServiceBuilder::new().layer(RetryLayer::new(policy)).service(bare(yields, fails))
-}
-
-fn tower(
-    yields: u32,
-    fails: u32,
-) -> tower::timeout::Timeout<tower::retry::Retry<Towers, tower::timeout::Timeout<Memory>>> {
-    let service = bare(yields, fails);
-    ServiceBuilder::new().timeout(TOTAL).retry(Towers { left: 2, wait: WAIT }).timeout(ATTEMPT).service(service)
-}
-
-/// As it is written everywhere, with the same rule.
-async fn hand(service: &mut Memory, request: Request<Body>) -> Result<Response<Body>, BoxError> {
-    let attempts = async {
-        for _ in 1..=2 {
-            let attempt =
-                tokio::time::timeout(ATTEMPT, ServiceExt::<Request<Body>>::ready(service).await?.call(request.clone()));
-            match attempt.await {
-                Ok(Ok(response)) if response.status() != 503 => return Ok(response),
-                _ => tokio::time::sleep(WAIT).await,
+fn budgets(report: &mut Report) {
+    let rounds = options::rounds(15);
+    let kinds =
+        [("a first try counted", Operation::FirstTry), ("a retry granted, its success counted", Operation::Retry)];
+    let threads = [(1, Some(10.0)), (2, Some(30.0)), (4, None)];
+    let progress = Progress::new("cost, budgets", kinds.len() * threads.len() + 1);
+    let mut table = Table::new(["nanoseconds, one operation", "redial", "tower", "tower-resilience"]);
+    for (kind, operation) in kinds {
+        for (threads, bar) in threads {
+            progress.step(&format!("{kind}, {threads} threads"));
+            let figures: [f64; 3] = medians(rounds, |place| Keeper::ALL[place].time(operation, threads));
+            let [a, b, c] = figures.map(|figure| format!("{figure:.1}"));
+            let name = format!("{kind}: {threads} thread{}", if threads == 1 { "" } else { "s" });
+            match bar {
+                Some(bar) => table.held([name, a, b, c], &format!("at most {bar}"), figures[0] <= bar),
+                None => table.row([name, a, b, c]),
             }
         }
-        tokio::time::timeout(ATTEMPT, ServiceExt::<Request<Body>>::ready(service).await?.call(request)).await?
+    }
+    progress.step("after a week");
+    let [ours, towers] = budgets::after_a_week(rounds);
+    let cells = ["the first after 7 idle days".into(), format!("{ours:.0}"), format!("{towers:.0}"), "-".into()];
+    table.held(cells, "below 100", ours < 100.0);
+    drop(progress);
+    report.say(
+        "Budgets by themselves, per operation, as each thread sees it while the others do the same to the same budget. One \
+         first try in ten fails, so that redial's has something to write at each. After the idle days: the slowest of \
+         redial's three forms; tower-resilience's reads the system's clock, which cannot be moved on.\n",
+    );
+    report.table(&table);
+}
+
+/// The picture leaves out retries, whose scale is another, and backon, which is a loop like the one by hand.
+fn draw(instructions: [Figures; 3], times: [Figures; 3]) {
+    let groups = |figures: [Figures; 3]| {
+        let named = CASES.iter().zip(figures).take(2);
+        named.map(|((name, _), figures)| (*name, figures[..4].to_vec())).collect()
     };
-    tokio::time::timeout(TOTAL, attempts).await?
-}
-
-fn runtime() -> Runtime {
-    // Paused: a wait costs its bookkeeping and no time.
-    Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime")
-}
-
-/// Every call must end well: one that gave up early would be cheap.
-fn answered<RB, E: std::fmt::Debug>(answer: Result<Response<RB>, E>) {
-    assert_eq!(black_box(answer.expect("an answer")).status(), 200);
-}
-
-/// Calls of one kind, one after the other, with requests made beforehand.
-fn round(runtime: &Runtime, who: Who, yields: u32, fails: u32, requests: Vec<Request<Body>>) -> Duration {
-    macro_rules! through {
-        ($service:expr) => {{
-            let mut service = $service;
-            collected(|| {
-                runtime.block_on(async {
-                    let start = Instant::now();
-                    for request in requests {
-                        let ready = ServiceExt::<Request<Body>>::ready(&mut service).await.expect("ready");
-                        answered(ready.call(request).await);
-                    }
-                    start.elapsed()
-                })
-            })
-        }};
-    }
-    match who {
-        // Alone it answers once: the difference is what the repeats cost, the service's own work in them included.
-        Who::Bare => through!(bare(yields, 0)),
-        Who::Tower => through!(tower(yields, fails)),
-        Who::Redial => through!(redial(yields, fails)),
-        Who::Hand => {
-            let mut service = bare(yields, fails);
-            collected(|| {
-                runtime.block_on(async {
-                    let start = Instant::now();
-                    for request in requests {
-                        answered(hand(&mut service, request).await);
-                    }
-                    start.elapsed()
-                })
-            })
-        }
-    }
-}
-
-/// Nanoseconds a call: of the bare service, then of each peer.
-fn times(yields: u32, fails: u32) -> [f64; 4] {
-    let runtime = runtime();
-    let everyone = [Who::Bare, Who::Redial, Who::Tower, Who::Hand];
-    let mut rounds = [const { Vec::new() }; 4];
-    for _ in 0..ROUNDS {
-        for (who, rounds) in everyone.into_iter().zip(&mut rounds) {
-            let requests = (0..CALLS).map(|_| request()).collect();
-            rounds.push(round(&runtime, who, yields, fails, requests).as_nanos() as f64 / CALLS as f64);
-        }
-    }
-    rounds.map(|mut rounds| {
-        rounds.sort_by(f64::total_cmp);
-        rounds[ROUNDS / 2]
-    })
-}
-
-/// What the program does under callgrind.
-fn calls(case: usize, place: usize, calls: usize) {
-    let (_, yields, fails) = CASES[case];
-    let who = [Who::Bare, Who::Redial, Who::Tower, Who::Hand][place];
-    let requests = (0..calls).map(|_| request()).collect();
-    round(&runtime(), who, yields, fails, requests);
-}
-
-/// Instructions of one call.
-fn instructions(case: usize, place: usize) -> f64 {
-    callgrind::instructions(&[&case.to_string(), &place.to_string()], 100, 600)
+    let panels = [
+        Panel { title: "instructions", groups: groups(instructions) },
+        Panel { title: "nanoseconds", groups: groups(times) },
+    ];
+    let title = "What a call costs over the bare service, first attempt succeeds";
+    let path = root().join("docs/cost.svg");
+    picture::draw(&path, title, &Who::NAMES[..4], &panels).expect("docs/cost.svg is drawn");
 }

@@ -1,7 +1,7 @@
 //! Instructions, counted by callgrind where valgrind is installed. The program runs itself, with arguments that say what to
 //! do and how often: of two runs that differ in nothing but that number, the difference is what is counted.
 
-use std::{env, process::Command};
+use std::{env, process::Command, thread};
 
 /// Whether instructions can be counted here.
 pub fn is_installed() -> bool {
@@ -35,8 +35,15 @@ pub fn instructions(work: &[&str], few: usize, many: usize) -> f64 {
             .output()
             .expect("valgrind runs");
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "the work failed: {text}");
         let collected = text.lines().find_map(|line| line.split_once("Collected :"));
         collected.and_then(|(_, count)| count.trim().parse().ok()).unwrap_or_else(|| panic!("callgrind said: {text}"))
     };
-    (run(many) - run(few)) as f64 / (many - few) as f64
+    // At once: neither can disturb what the other counts.
+    let (few_count, many_count) = thread::scope(|scope| {
+        let other = scope.spawn(|| run(few));
+        let many = run(many);
+        (other.join().expect("the other run"), many)
+    });
+    (many_count - few_count) as f64 / (many - few) as f64
 }

@@ -3,14 +3,21 @@
 use std::{
     fmt::Write as _,
     fs,
-    io::IsTerminal,
     path::{Path, PathBuf},
 };
 
-use crate::machine;
+use crate::{machine, options, table, versions};
 
-/// The sections, in the page's order.
-const SECTIONS: [&str; 5] = ["cost", "memory", "wire", "growth", "storm"];
+pub use crate::table::Table;
+
+/// The sections, in the page's order, and the crates whose versions each names beside redial's.
+const SECTIONS: [(&str, &[&str]); 5] = [
+    ("cost", &["tower", "tower-resilience-retry", "backon", "tokio"]),
+    ("memory", &["tower", "tower-resilience-retry", "backon", "tokio"]),
+    ("wire", &["tower", "tower-resilience-retry", "reqwest", "reqwest-middleware", "reqwest-retry", "hyper", "tokio"]),
+    ("growth", &["tower", "tower-resilience-retry", "backon", "tokio"]),
+    ("storm", &["tower"]),
+];
 
 /// What the page says before them.
 const HEAD: &str = "\
@@ -30,43 +37,78 @@ pub struct Report {
 impl Report {
     /// Of one of the page's sections.
     pub fn new(section: &'static str, title: &str) -> Self {
-        assert!(SECTIONS.contains(&section), "{section} is no section of the page");
+        let (_, peers) = SECTIONS.iter().find(|(name, _)| *name == section).expect("a section of the page");
         let mut report = Report { section, text: String::new(), missed: 0 };
-        report.say(&format!("## {title}\n\n{}. `cargo bench --bench {section}`\n", machine::line()));
+        let (machine, versions) = (machine::line(), versions::line(peers));
+        report.say(&format!("## {title}\n\n{machine}; {versions}. `cargo bench --bench {section}`\n"));
         report
     }
 
-    /// A paragraph, printed and kept.
+    /// Paragraphs, printed and kept.
     pub fn say(&mut self, text: &str) {
-        println!("{text}");
-        self.text.push_str(text);
-        self.text.push('\n');
+        let text = wrapped(text);
+        print!("{text}");
+        self.text.push_str(&text);
+    }
+
+    /// What is said over every table that is not measured here for want of valgrind.
+    pub fn without_valgrind(&mut self) {
+        self.say("Instructions are not counted: valgrind is not installed.\n");
     }
 
     /// A table, printed in columns and kept.
     pub fn table(&mut self, table: &Table) {
         self.missed += table.missed;
         let text = table.markdown();
-        print!("{}\n", painted(&text));
+        println!("{}", table::painted(&text));
         self.text.push_str(&text);
         self.text.push('\n');
     }
 
-    /// Mends the section in `BENCHMARKS.md`.
+    /// Mends the section in `BENCHMARKS.md`, unless few rounds were asked for.
     pub fn write(self) {
+        if options::quick() {
+            println!("--quick: {} bars missed, which few rounds may do; nothing is written", self.missed);
+            return;
+        }
         let path = root().join("BENCHMARKS.md");
         let before = fs::read_to_string(&path).unwrap_or_default();
-        let mut page = String::from(HEAD);
-        for section in SECTIONS {
-            let kept = between(&before, section);
-            let text = if section == self.section { Some(self.text.trim()) } else { kept };
-            if let Some(text) = text {
-                write!(page, "\n<!-- {section} -->\n\n{}\n\n<!-- end of {section} -->\n", text.trim()).expect("a string");
-            }
-        }
-        fs::write(&path, page).expect("BENCHMARKS.md is written");
+        fs::write(&path, mended(&before, self.section, &self.text)).expect("BENCHMARKS.md is written");
         println!("{} bars missed; BENCHMARKS.md has the section", self.missed);
     }
+}
+
+/// The page with this section anew.
+fn mended(before: &str, section: &str, text: &str) -> String {
+    let mut page = String::from(HEAD);
+    for (name, _) in SECTIONS {
+        let text = if name == section { Some(text) } else { between(before, name) };
+        if let Some(text) = text {
+            write!(page, "\n<!-- {name} -->\n\n{}\n\n<!-- end of {name} -->\n", text.trim()).expect("a string");
+        }
+    }
+    page
+}
+
+/// In lines as long as the tree's.
+fn wrapped(text: &str) -> String {
+    const LONGEST: usize = 120;
+    let mut wrapped = String::new();
+    for paragraph in text.split('\n') {
+        let mut column = 0;
+        for word in paragraph.split(' ') {
+            let length = word.chars().count();
+            if column > 0 {
+                let fits = column + 1 + length <= LONGEST;
+                wrapped.push(if fits { ' ' } else { '\n' });
+                column = if fits { column + 1 } else { 0 };
+            }
+            wrapped.push_str(word);
+            column += length;
+        }
+        wrapped.push('\n');
+    }
+    wrapped
 }
 
 /// The repository's root.
@@ -79,60 +121,27 @@ fn between<'a>(page: &'a str, section: &str) -> Option<&'a str> {
     Some(rest.split_once(&format!("<!-- end of {section} -->"))?.0)
 }
 
-/// Rows of figures, with a mark at the end of those that have a bar.
-pub struct Table {
-    rows: Vec<Vec<String>>,
-    missed: usize,
-}
+#[cfg(test)]
+mod tests {
+    use super::{mended, wrapped};
 
-impl Table {
-    /// The columns' names; those of bar and mark follow by themselves.
-    pub fn new<const N: usize>(columns: [&str; N]) -> Self {
-        let columns = columns.into_iter().chain(["bar", ""]).map(String::from);
-        Table { rows: vec![columns.collect()], missed: 0 }
+    #[test]
+    fn a_section_is_mended_and_the_others_are_kept() {
+        let page = mended(&mended("", "growth", "## It grows\n"), "cost", "## It costs\n");
+        assert!(
+            page.find("## It costs").is_some_and(|cost| page.find("## It grows").is_some_and(|growth| cost < growth))
+        );
+        let again = mended(&page, "cost", "## It costs less\n");
+        assert_eq!(again, page.replace("It costs", "It costs less"));
+        assert_eq!(mended(&again, "cost", "## It costs less"), again);
     }
 
-    /// A row without a bar.
-    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.into_iter().chain([String::new(), String::new()]).collect());
+    #[test]
+    fn lines_are_no_longer_than_the_trees() {
+        let text = "word ".repeat(50);
+        let wrapped = wrapped(&format!("# Head\n\n{}", text.trim()));
+        let lines: Vec<&str> = wrapped.lines().collect();
+        assert_eq!((lines[0], lines[1], lines[2].len()), ("# Head", "", 119));
+        assert_eq!(wrapped.split_whitespace().count(), 52);
     }
-
-    /// A row with a bar, and whether it is held.
-    pub fn held<const N: usize>(&mut self, cells: [String; N], bar: &str, held: bool) {
-        self.missed += usize::from(!held);
-        let mark = if held { "✓" } else { "✗" };
-        self.rows.push(cells.into_iter().chain([bar.to_string(), mark.to_string()]).collect());
-    }
-
-    /// As Markdown, in columns as wide as their widest cell.
-    fn markdown(&self) -> String {
-        let count = self.rows[0].len();
-        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(3);
-        let widths: Vec<usize> = (0..count).map(width).collect();
-        let mut text = String::new();
-        for (index, row) in self.rows.iter().enumerate() {
-            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let fill = " ".repeat(width - cell.chars().count());
-                let (left, right) = if column == 0 { ("", &fill[..]) } else { (&fill[..], "") };
-                write!(text, "| {left}{cell}{right} ").expect("a string");
-            }
-            text.push_str("|\n");
-            if index == 0 {
-                for (column, width) in widths.iter().enumerate() {
-                    let dashes = "-".repeat(width - usize::from(column > 0));
-                    text.push_str(&if column == 0 { format!("| {dashes} ") } else { format!("| {dashes}: ") });
-                }
-                text.push_str("|\n");
-            }
-        }
-        text
-    }
-}
-
-/// Marks in colour, where a person looks on.
-fn painted(text: &str) -> String {
-    if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) || !std::io::stdout().is_terminal() {
-        return text.to_string();
-    }
-    text.replace('✓', "\x1b[32m✓\x1b[0m").replace('✗', "\x1b[31m✗\x1b[0m")
 }

@@ -47,7 +47,7 @@ pub use state::State;
 
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use store::sql::{SqlOptions, SqlPool, SqlStore, SqlTransaction};
-pub use store::{ImportOptions, Imported, JobStore, Pause, RecoveryStore, Scope, Wakes};
+pub use store::{ImportOptions, ImportSummary, Imported, JobStore, Pause, RecoveryStore, Scope, Wakes};
 pub use sweep::{Sweeper, Swept};
 
 /// Any error, boxed: what a handler of yours may return.

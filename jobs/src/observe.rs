@@ -95,6 +95,11 @@ pub(crate) fn dead(job: &Claimed, failure: &Failure, reason: DeadReason, failure
     }, "a job is DEAD: a person must look");
 }
 
+/// Those of one import together: each of them was an ERROR where it comes from, or should have been.
+pub(crate) fn imported_dead(count: u64) {
+    event!(target: TARGET, Level::ERROR, count, "jobs were imported as DEAD: a person must look");
+}
+
 pub(crate) fn snoozed(job: &Claimed, wait: Duration) {
     #[cfg(feature = "metrics")]
     meter::ended(&job.job_type, "snoozed", "");

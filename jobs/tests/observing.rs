@@ -7,12 +7,13 @@ use std::{
         Arc, Mutex, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use metrics_exporter_prometheus::PrometheusBuilder;
 use redial_jobs::{
-    BoxError, Job, JobContext, JobError, JobStore, Jobs, NewJob, Recovery, Runner, SqlStore, State, Sweeper,
+    BoxError, FailureClass, ImportOptions, ImportSummary, Imported, Job, JobContext, JobError, JobStore, Jobs, NewJob,
+    Recovery, Runner, SqlStore, State, Sweeper,
 };
 use serde::{Deserialize, Serialize};
 use tracing::{
@@ -168,6 +169,38 @@ async fn a_sweep_that_gives_a_target_up_says_so_once() {
     let errors = listener.at(Level::ERROR);
     assert_eq!(errors.len(), 1, "{errors:?}");
     assert_eq!((errors[0].get("reason"), errors[0].get("job_target")), ("ghosts", "ada"));
+}
+
+/// One ERROR for all that an import brings in as DEAD: whoever imports a thousand is not called a thousand times.
+#[tokio::test]
+async fn an_import_that_brings_in_the_dead_says_so_once() {
+    let listener = Listener::default();
+    let _listening = listener.begin();
+    let jobs = Jobs::sqlite(":memory:").await.unwrap();
+    let failure = |to: &str, class| Imported {
+        job: NewJob::of(&Mail { to: to.into() }).unwrap(),
+        failed_at: SystemTime::now(),
+        class,
+        reason: "gave up".to_owned(),
+    };
+    let failures = [
+        failure("ada", FailureClass::Exhausted),
+        failure("bob", FailureClass::Business),
+        failure("cyd", FailureClass::Business),
+    ];
+    let import = async |dry_run, failures: &[Imported]| {
+        let options = ImportOptions { dry_run, ..ImportOptions::default() };
+        jobs.store().import(failures, &options).await.unwrap()
+    };
+    assert_eq!(import(true, &failures).await, ImportSummary { failed: 1, dead: 2 });
+    import(false, &failures[..1]).await;
+    assert!(listener.at(Level::ERROR).is_empty(), "nothing is DEAD yet");
+    assert_eq!(import(false, &failures).await, ImportSummary { failed: 0, dead: 2 });
+    import(false, &failures).await;
+    let errors = listener.at(Level::ERROR);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0].get("message"), "jobs were imported as DEAD: a person must look");
+    assert_eq!(errors[0].get("count"), "2");
 }
 
 #[tokio::test]

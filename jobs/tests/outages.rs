@@ -1,6 +1,9 @@
 //! What goes wrong around a store: the file is locked, the disk is full, the server drops its connections. A store says so,
 //! and what was asked for can be asked again.
 
+#[allow(dead_code)]
+mod server;
+
 use std::{
     io::{BufRead, BufReader, Read},
     path::PathBuf,
@@ -199,7 +202,7 @@ async fn a_full_disk() {
 /// asked for again, and told of once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_drops_its_connections() {
-    let Ok(url) = std::env::var("REDIAL_TEST_POSTGRES") else { return };
+    let Some(url) = server::url() else { return };
     let name = format!("drop{}", std::process::id());
     let options: sqlx::postgres::PgConnectOptions = url.parse().unwrap();
     let pool = sqlx::postgres::PgPoolOptions::new()

@@ -56,7 +56,7 @@ use reqwest_middleware::{Middleware, Next};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::reqwest::{Asked, ResponseBody, incoming, into_response, outgoing, prepare, without_secrets};
+use super::reqwest::{Asked, ResponseBody, incoming, into_response, prepare, without_secrets};
 use crate::{AttemptBody, BoxError, Error, Policy, RetryLayer, StandardPolicy, attempt_number, retry::guard};
 
 /// Repeats requests by a [`Policy`], for a `reqwest_middleware::ClientWithMiddleware`.
@@ -117,18 +117,18 @@ impl<P: Policy + Clone + Send + Sync + 'static> Middleware for RetryMiddleware<P
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> reqwest_middleware::Result<reqwest::Response> {
-        let mut request = prepare(request, extensions.clone(), self.whole)?;
+        let (mut request, original) = prepare(request, extensions.clone(), self.whole)?;
         let call = Spent::of(&request);
         let stacked = attempt_number(request.extensions()).is_some();
         if extensions.get() == Some(&call) {
             self.layer.not_again(&mut request);
         }
         let left = Mutex::new(extensions.clone());
-        let (next, shared, alone) = (&next, &left, self.alone);
+        let (next, original, shared, alone) = (&next, &original, &left, self.alone);
         let attempts = Attempts(move |request: Request<AttemptBody<reqwest::Body>>| async move {
             let mut own = lock(shared).clone();
             guard::hand_on(request.extensions(), &mut own);
-            let request = outgoing(request, alone).map_err(|error| Below(without_secrets(error).into()))?;
+            let request = original.attempt(request, alone);
             let asked = (!alone).then(|| Asked::of(request.url()));
             let result = next.clone().run(request, &mut own).await;
             if !stacked {

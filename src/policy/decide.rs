@@ -188,7 +188,7 @@ impl Situation<'_> {
         let charge = if free {
             // Outside the budget is not outside of reason: when a provider cannot be reached at all, nearly every request
             // is unsent, and to repeat each once would be twice the load on whatever is left of it (S20).
-            if operation.budget.is_closed_at(self.now) {
+            if !operation.budget.is_open_at(self.now) {
                 return stop(StopReason::Budget);
             }
             None

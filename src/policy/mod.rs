@@ -19,6 +19,7 @@ mod dice;
 mod elsewhere;
 mod evidence;
 mod hold;
+pub(crate) mod names;
 pub(crate) mod operation;
 mod options;
 mod outcome;

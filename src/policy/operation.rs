@@ -15,7 +15,8 @@ use tokio::time::Instant;
 
 use super::{
     AnswerRule, Backoff, Budget, Class, Clock, Elsewhere, Evidence, GrpcCode, Hint, Hold, HoldScope, Outcome, Plan,
-    RequestHead, RequestOptions, Timeouts, Transient, Verdict, WaitHeader, dice::Dice, pushback, query, retry_after,
+    RequestHead, RequestOptions, Timeouts, Transient, Verdict, WaitHeader, dice::Dice, names::Names, pushback, query,
+    retry_after,
 };
 use crate::fault::Fault;
 
@@ -60,6 +61,8 @@ pub(crate) struct Operation {
     /// How many waits were rolled, where a seed fixes them.
     pub(crate) waits: Arc<AtomicU64>,
     pub(crate) judge: Option<Arc<JudgeFn>>,
+    /// Of the headers of requests that were repeated.
+    pub(crate) names: Names,
     pub(crate) warnings: Vec<String>,
     #[cfg(feature = "metrics")]
     pub(crate) meters: crate::observe::meter::Meters,
@@ -89,23 +92,31 @@ impl Operation {
 
     /// Why repeating this request is safe, if anything says so (S7).
     fn evidence(&self, head: &RequestHead<'_>) -> Option<Evidence> {
-        let found = [Evidence::Method, Evidence::Key, Evidence::Precondition];
-        let found = found.into_iter().find(|evidence| self.has_evidence(evidence, head));
-        found.or_else(|| self.stated.clone().map(Evidence::Stated))
+        if self.has_evidence(&Evidence::Method, head) {
+            return Some(Evidence::Method);
+        }
+        if self.has_evidence(&Evidence::Key, head) {
+            return Some(Evidence::Key);
+        }
+        if self.has_evidence(&Evidence::Precondition, head) {
+            return Some(Evidence::Precondition);
+        }
+        self.stated.clone().map(Evidence::Stated)
     }
 
     /// Whether this request has this evidence. A statement is about the operation, and holds for all its requests.
+    #[inline]
     pub(crate) fn has_evidence(&self, evidence: &Evidence, head: &RequestHead<'_>) -> bool {
         let filled = |name| head.headers().get(name).is_some_and(|value| !value.as_bytes().trim_ascii().is_empty());
         match evidence {
             Evidence::Method => {
-                let denied = self.no_method || self.not_idempotent.contains(head.method());
-                Evidence::by_method(head.method()) && !denied
+                let denied = || self.no_method || self.not_idempotent.contains(head.method());
+                Evidence::by_method(head.method()) && !denied()
             }
             Evidence::Key => filled(&self.key_header),
             Evidence::Precondition => {
-                let query = head.uri().query().unwrap_or_default();
-                let in_query = || self.query_preconditions.iter().any(|name| query::is_filled(query, name));
+                let query = || head.uri().query().unwrap_or_default();
+                let in_query = || self.query_preconditions.iter().any(|name| query::is_filled(query(), name));
                 let kept = |name: &&HeaderName| Evidence::by_condition(name, head.headers().get(*name));
                 self.preconditions.iter().any(|name| kept(&name)) || in_query()
             }
@@ -136,7 +147,10 @@ impl Operation {
     /// Where answers are saved by key, a repeat of what was answered would be told the same (D31): the failure stays one,
     /// and is not repeated.
     fn replayed(&self, plan: &Plan, verdict: Verdict, outcome: &Outcome<'_>) -> Verdict {
-        let saved = self.key_replays && plan.evidence == Some(Evidence::Key) && outcome.status().is_some();
+        if !self.key_replays {
+            return verdict;
+        }
+        let saved = plan.evidence == Some(Evidence::Key) && outcome.status().is_some();
         let passes = verdict.class() == Class::Transient && verdict.rejected_because().is_none();
         let hint = Hint { retry: Some(false), ..verdict.hint() };
         if saved && passes { verdict.with_hint(hint) } else { verdict }
@@ -210,10 +224,15 @@ impl Operation {
     /// Whoever judged: a transient failure is repeated no earlier than its answer said (S17), a redirect's
     /// `Retry-After` excepted (D8), and not at all where the answer said so (D19); and without an answer nobody can
     /// have rejected anything (D13).
+    #[inline]
     pub(crate) fn heed(&self, verdict: Verdict, outcome: &Outcome<'_>) -> Verdict {
+        // Nothing else is repeated, or was rejected.
+        if verdict.class() == Class::Transient { self.heed_transient(verdict, outcome) } else { verdict }
+    }
+
+    fn heed_transient(&self, verdict: Verdict, outcome: &Outcome<'_>) -> Verdict {
         let Some(headers) = outcome.headers() else { return verdict.without_rejection() };
-        let redirect = outcome.status().is_some_and(|status| status.is_redirection());
-        if verdict.class() != Class::Transient || redirect {
+        if outcome.status().is_some_and(|status| status.is_redirection()) {
             return verdict;
         }
         let now = self.clock.now();
@@ -255,9 +274,10 @@ impl Operation {
 
     /// The wait of a call that is held by what another was told. Many may be held until the same instant, those who
     /// came last with next to no time to wait, and those who came first again and again: so the release has a width of
-    /// its own, under any backoff, and the wider the longer a call was held.
+    /// its own, under any backoff. It is as long as the call was held: whoever gathered in ten seconds takes ten to leave.
+    /// But it takes at most half of the time that would be left.
     pub(crate) fn release(&self, waited: Duration, hold: Duration, left: Duration, dice: &mut Dice) -> Duration {
-        let width = self.backoff.get_initial().max((waited + hold) / 5).min(left.saturating_sub(hold) / 2);
+        let width = self.backoff.get_initial().max(waited + hold).min(left.saturating_sub(hold) / 2);
         hold + width.mul_f64(dice.next_u32() as f64 / f64::from(u32::MAX))
     }
 }

@@ -8,6 +8,7 @@ use super::{
     Backoff, Budget, Clock, Elsewhere, Hold, HoldScope, Outcome, Plan, Policy, PolicyError, RequestHead, Timeouts,
     Transient, Verdict,
     elsewhere::worst_case,
+    names::Names,
     operation::{Given, Operation},
     rules,
 };
@@ -84,6 +85,7 @@ impl StandardPolicy {
                 seed: None,
                 waits: Arc::default(),
                 judge: None,
+                names: Names::default(),
                 warnings: Vec::new(),
                 #[cfg(feature = "metrics")]
                 meters: crate::observe::meter::Meters::of("", ""),

@@ -47,6 +47,7 @@ pub(crate) enum Next {
 }
 
 impl Course {
+    #[inline]
     pub(crate) fn judge<P: Policy + ?Sized>(&self, policy: &P, outcome: Outcome<'_>) -> Verdict {
         let outcome = outcome.of_attempt(self.attempt, self.earlier_unknown());
         let verdict = policy.judge(&self.plan, &outcome);

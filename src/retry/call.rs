@@ -1,12 +1,11 @@
 //! One request's call: its course, and what is kept to send the request again.
 
-use http::{Extensions, Request, StatusCode, header};
+use http::{Extensions, Request, StatusCode, header, request::Parts};
 use http_body::Body;
 use tokio::time::Instant;
 
 use super::{
-    AttemptBody, Replay, course::Course, course::RequestLine, current::Restore, guard, head::Head, promise,
-    reading::Reading, source::Source,
+    AttemptBody, Replay, course::Course, course::RequestLine, current::Restore, guard, head::Head, source::Source,
 };
 use crate::{
     BoxError, Error,
@@ -18,25 +17,30 @@ pub(super) struct Call<B: Body> {
     pub(super) course: Course,
     pub(super) head: Head,
     pub(super) source: Source<B>,
-    /// How far the client got with the current attempt's body.
-    pub(super) reading: Reading,
 }
 
 impl<B: Replay> Call<B> {
-    pub(super) fn new(plan: Plan, hints: &OutboundHints, request: Request<B>) -> (Self, Request<AttemptBody<B>>) {
-        let outer = request.extensions().get().copied();
-        let mut course = Course::of_request(plan, RequestLine::of(&request), outer);
+    #[inline]
+    pub(super) fn new(plan: Plan, parts: &Parts, body: B, hints: &OutboundHints) -> (Self, AttemptBody<B>) {
+        let outer = parts.extensions.get().copied();
+        let mut course = Course::of_request(plan, RequestLine::of(parts), outer);
         course.heed_caller(hints);
-        let head = Head::keep(&request);
-        let (parts, body) = request.into_parts();
-        let reading = head.reading();
-        let (body, source) = Source::split(body, promise::content_length(&parts.headers), reading.clone());
-        (Call { course, head, source, reading }, Request::from_parts(parts, body))
+        let (head, content_length) = Head::keep(parts);
+        let (body, source) = Source::split(body, content_length, head.reading.clone());
+        (Call { course, head, source }, body)
+    }
+
+    /// The first attempt begins.
+    #[inline]
+    pub(super) fn begin(&mut self, extensions: &mut Extensions) {
+        self.course.begin_first();
+        guard::mark(extensions, self.course.attempt);
+        self.tell_end(extensions);
     }
 
     /// The current attempt is called or polled, until the guard is dropped.
     pub(super) fn enter(&mut self) -> Restore {
-        self.reading.enter(self.course.attempt_time())
+        self.head.reading.enter(self.course.attempt_time())
     }
 
     /// The next attempt's request.
@@ -45,12 +49,14 @@ impl<B: Replay> Call<B> {
         if now >= self.course.deadline() {
             return Err(self.course.out_of_time());
         }
-        self.reading = Reading::new();
-        let (Some(body), Some(line)) = (self.source.again(self.reading.clone()), &self.course.line) else {
+        self.head.reading = self.head.reading.next();
+        let (Some(body), Some(line)) = (self.source.again(self.head.reading.clone()), &self.course.line) else {
             let error = Error::unrepeatable();
             return Err(self.course.give_up(now, error, Class::Transient, StopReason::BodyTooLarge, None));
         };
-        let mut request = self.head.rebuild(line, body);
+        let trail = self.course.trail.get_or_insert_default();
+        let unpacked = trail.unpacked.get_or_insert_with(|| self.head.unpack());
+        let mut request = self.head.rebuild(unpacked, line, &self.course.plan.operation.names, body);
         if self.course.was_answered(StatusCode::EXPECTATION_FAILED) {
             // Again, and without the expectation that nobody meets (RFC 9110, 10.1.1).
             request.headers_mut().remove(header::EXPECT);

@@ -5,7 +5,7 @@
 
 use std::{cell::LazyCell, sync::Arc, time::Duration};
 
-use http::{Method, Request, Uri};
+use http::{Method, Uri, request::Parts};
 use tokio::time::Instant;
 
 use super::{CallReport, current::AttemptTime, trail::Trail};
@@ -34,6 +34,8 @@ pub(crate) struct Course {
     outer: Option<Deadline>,
     /// When the call began; `None` while nothing had to be waited for. An answer at once needs no clock.
     started: Option<Instant>,
+    /// When the current attempt must end; `None` while nobody asked.
+    ends: Option<Instant>,
     pub(super) trail: Option<Box<Trail>>,
 }
 
@@ -44,18 +46,22 @@ pub(super) struct RequestLine {
 }
 
 impl RequestLine {
-    pub(super) fn of<B>(request: &Request<B>) -> Self {
-        RequestLine { method: request.method().clone(), uri: request.uri().clone() }
+    #[inline]
+    pub(super) fn of(parts: &Parts) -> Self {
+        RequestLine { method: parts.method.clone(), uri: parts.uri.clone() }
     }
 }
 
 impl Course {
+    #[inline]
     pub(super) fn of_request(plan: Plan, line: RequestLine, outer: Option<Deadline>) -> Self {
         Course { line: Some(line), ..Self::of_block(plan, outer) }
     }
 
+    #[inline]
     pub(crate) fn of_block(plan: Plan, outer: Option<Deadline>) -> Self {
-        Course { plan, line: None, attempt: 0, caller_retries: false, part: false, outer, started: None, trail: None }
+        let (attempt, caller_retries, part, started, ends, trail) = (0, false, false, None, None, None);
+        Course { plan, line: None, attempt, caller_retries, part, outer, started, ends, trail }
     }
 
     /// What whoever is being served wants.
@@ -160,12 +166,17 @@ impl Course {
 
     /// The instant by which the current attempt must end.
     pub(crate) fn attempt_ends(&mut self) -> Instant {
-        later(self.attempt_started(), self.plan.timeouts().attempt).min(self.deadline())
+        if let Some(ends) = self.ends {
+            return ends;
+        }
+        let ends = later(self.attempt_started(), self.plan.timeouts().attempt).min(self.deadline());
+        *self.ends.insert(ends)
     }
 
     /// The same, as whoever serves the attempt is to know it: a block's attempt ends its parts too.
     pub(crate) fn attempt_is_over_by(&mut self) -> Instant {
-        self.attempt_ends().min(self.until())
+        let ends = self.attempt_ends();
+        self.part_of().map_or(ends, |block| ends.min(block.ends))
     }
 
     /// The same, while it has just begun: without a clock, which an answer at once does not need.
@@ -197,6 +208,7 @@ impl Course {
             0 => self.begin_first(),
             _ => self.attempt += 1,
         }
+        self.ends = None;
         let trail = self.trail.get_or_insert_default();
         trail.sent_at = Some(now);
         trail.sent = trail.charge.take().map(Charge::sent);

@@ -11,9 +11,16 @@ thread_local! {
 /// The attempt that this thread is just now calling or polling.
 #[derive(Clone, Copy)]
 pub(super) struct Current {
-    /// The address of its body's flags; 0: none.
-    pub(super) reading: usize,
+    pub(super) reading: Option<Place>,
     pub(super) time: Option<AttemptTime>,
+}
+
+/// Where the flags of an attempt's body are: each attempt has a place of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The address of the word.
+    pub(super) words: usize,
+    pub(super) shift: u32,
 }
 
 /// How long an attempt may still take. Known without a clock where it has just begun: an answer at once asks none.
@@ -34,7 +41,7 @@ impl Drop for Restore {
 }
 
 impl Current {
-    pub(super) const NONE: Current = Current { reading: 0, time: None };
+    pub(super) const NONE: Current = Current { reading: None, time: None };
 
     pub(super) fn get() -> Self {
         CURRENT.get()

@@ -16,7 +16,6 @@ use super::{
     AnswerBody, AttemptBody, Replay,
     call::Call,
     drain::{self, drain},
-    guard,
     report::mark_stacked,
     settle::End,
 };
@@ -103,6 +102,7 @@ impl<F, RB: Body> State<F, RB> {
 }
 
 /// A call that this layer may repeat.
+#[inline]
 pub(super) fn start<S, P, B, RB>(
     mut service: S,
     policy: P,
@@ -115,19 +115,24 @@ where
     B: Replay,
     RB: Body,
 {
-    let (mut call, mut request) = Call::new(plan, hints, request);
-    let state = if call.course.may_not_start() {
+    let (parts, body) = request.into_parts();
+    let (mut call, body) = Call::new(plan, &parts, body, hints);
+    if call.course.may_not_start() {
         // The readiness that the caller waited for is given back: it may be a permit.
-        service = service.clone();
-        State::Wait { resume: Instant::now() }
-    } else {
-        call.course.begin_first();
-        guard::mark(request.extensions_mut(), call.course.attempt);
-        call.tell_end(request.extensions_mut());
-        let _current = call.enter();
-        State::Attempt { response: service.call(request) }
-    };
-    RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: Some(call) }
+        let (service, state) = (service.clone(), State::Wait { resume: Instant::now() });
+        return RetryFuture { state, timer: Timer::new(), service: Some(service), policy, call: Some(call) };
+    }
+    let mut request = Request::from_parts(parts, body);
+    call.begin(request.extensions_mut());
+    let _current = call.enter();
+    RetryFuture {
+        // Made where it will be: futures are large.
+        state: State::Attempt { response: service.call(request) },
+        timer: Timer::new(),
+        service: Some(service),
+        policy,
+        call: Some(call),
+    }
 }
 
 /// A request that an outer retry layer repeats already.

@@ -1,5 +1,7 @@
 //! One retry per path (S13): by types where they reach, by a marker where they do not.
 
+use std::sync::LazyLock;
+
 use http::Extensions;
 use tokio::time::Instant;
 
@@ -30,19 +32,58 @@ impl<B> Replay for AttemptBody<B> where B: Replay + OneRetryPerPath {}
 #[derive(Clone, Copy)]
 struct Attempted;
 
-/// Beside [`Attempted`] from the second attempt on.
+/// Beside [`Attempted`] from the second attempt on: which one. Zero-sized too, and so a type for each number.
 #[derive(Clone, Copy)]
-struct Number(u32);
+struct Number<const NUMBER: u32>;
+
+macro_rules! numbers {
+    ($($number:literal)*) => {
+        #[cold]
+        fn number(extensions: &mut Extensions, attempt: u32) {
+            // There may be one where a middleware keeps its extensions from attempt to attempt.
+            unnumber(extensions);
+            match attempt {
+                $($number => drop(extensions.insert(Number::<$number>)),)*
+                _ => {}
+            }
+        }
+
+        fn numbered(extensions: &Extensions) -> u32 {
+            $(if extensions.get::<Number<$number>>().is_some() {
+                return $number;
+            })*
+            1
+        }
+
+        fn unnumber(extensions: &mut Extensions) {
+            $(extensions.remove::<Number<$number>>();)*
+        }
+    };
+}
+
+// No policy has more attempts (S12).
+numbers!(2 3 4 5 6 7 8 9);
 
 /// Beside them where the attempt tells its server: when it ends.
 #[derive(Clone, Copy)]
 #[cfg_attr(not(feature = "grpc"), allow(dead_code))] // read by gRPC's client alone
 pub(crate) struct AttemptEnds(pub(crate) Instant);
 
+/// Cloned where a request has no extensions: cheaper than to make the same map anew.
+static MARK: LazyLock<Extensions> = LazyLock::new(|| {
+    let mut mark = Extensions::new();
+    mark.insert(Attempted);
+    mark
+});
+
 pub(crate) fn mark(extensions: &mut Extensions, attempt: u32) {
-    extensions.insert(Attempted);
+    if extensions.is_empty() {
+        extensions.clone_from(&MARK);
+    } else {
+        extensions.insert(Attempted);
+    }
     if attempt > 1 {
-        extensions.insert(Number(attempt));
+        number(extensions, attempt);
     }
 }
 
@@ -61,15 +102,14 @@ pub(crate) fn hand_on(from: &Extensions, to: &mut Extensions) {
 /// Takes the marks out, and leaves all else.
 pub(crate) fn unmark(extensions: &mut Extensions) {
     extensions.remove::<Attempted>();
-    extensions.remove::<Number>();
+    unnumber(extensions);
     extensions.remove::<AttemptEnds>();
 }
 
 /// Which attempt a request below a [`RetryLayer`](crate::RetryLayer) is: 1 for the first try. `None`: it passed no
 /// retry layer.
 pub fn attempt_number(extensions: &Extensions) -> Option<u32> {
-    let number = extensions.get::<Number>().map_or(1, |number| number.0);
-    is_marked(extensions).then_some(number)
+    is_marked(extensions).then(|| numbered(extensions))
 }
 
 /// Starts a new path: removes what a retry layer left in a request's extensions, and the [`RequestOptions`] that the

@@ -2,13 +2,14 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU8, Ordering},
+    atomic::{AtomicU64, Ordering},
 };
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Request, Version, header};
+use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Version, header, request::Parts};
 
-use super::{course::RequestLine, reading::Reading};
+use super::{course::RequestLine, promise, reading::Reading};
+use crate::policy::names::Names;
 
 /// A request's head, packed into one allocation of its exact size.
 ///
@@ -16,103 +17,77 @@ use super::{course::RequestLine, reading::Reading};
 /// have done it for nothing. The pack is cheap to make and to drop; a map is rebuilt from it only when a retry
 /// happens. No pooled buffers: they would keep credentials after the call.
 pub(super) struct Head {
-    packed: Packed,
+    /// How far the client got with the current attempt's body. It holds the pack: in words, which are copied faster than
+    /// bytes where they are atomic.
+    pub(super) reading: Reading,
     /// How many names there are; of values there may be far more.
     names: u32,
     version: Version,
     /// The caller's own, as they were before anything of ours went in. Boxed inside `http`: a pointer here.
-    extensions: Option<Extensions>,
+    extensions: Extensions,
     pub(super) upgrade: bool,
 }
 
-enum Packed {
-    /// Kept, not used yet. The first byte holds the flags that the first attempt's body sets ([`Reading`]), which would
-    /// otherwise need an allocation of its own: hence the atomics, and the `Arc`.
-    Once(Arc<[AtomicU8]>),
-    /// Sliced, without copying, into the values of each later attempt.
-    Shared(Bytes),
-}
+/// A header in the pack: the lengths of its value and name and whether it is sensitive (one bit), name, value.
+const LENGTHS: usize = size_of::<u64>();
 
-/// A header in the pack: the lengths of its name and value (the lowest bit says whether it is sensitive), name, value.
-const NAME_LENGTH: usize = size_of::<u16>();
-const LENGTHS: usize = NAME_LENGTH + size_of::<u32>();
-const FLAG: usize = 1;
+/// The first word of the pack: the flags that the bodies of the attempts set ([`Reading`]), which would otherwise need
+/// an allocation of their own. Hence the atomics, and the `Arc`.
+const FLAGS: usize = size_of::<u64>();
 
 impl Head {
-    pub(super) fn keep<B>(request: &Request<B>) -> Self {
-        let headers = request.headers();
-        let size: usize = headers.iter().map(|(name, value)| LENGTHS + name.as_str().len() + value.len()).sum();
-        let mut pack: Arc<[AtomicU8]> = (0..FLAG + size).map(|_| AtomicU8::new(0)).collect();
-        // As `RequestHead::is_upgrade` has it, in the one pass over the headers that is made anyway.
-        let mut upgrade = request.method() == Method::CONNECT;
-        // Nobody else has it yet.
-        let mut rest = Arc::get_mut(&mut pack).and_then(|pack| pack.get_mut(FLAG..)).unwrap_or_default();
-        for (name, value) in headers {
-            upgrade |= name == header::UPGRADE;
-            // Lengths fit: `http` allows names below 2^16 bytes, and a value of 2^31 bytes is not a header.
-            let value_length = (value.len() as u32) << 1 | u32::from(value.is_sensitive());
-            let name = name.as_str();
-            let [n0, n1] = (name.len() as u16).to_le_bytes();
-            let [v0, v1, v2, v3] = value_length.to_le_bytes();
-            // An array of its own length: one store, where `put` is a call for each.
-            let Some((lengths, after)) = rest.split_first_chunk_mut::<LENGTHS>() else { break };
-            *lengths = [n0, n1, v0, v1, v2, v3].map(AtomicU8::new);
-            rest = put(after, name.as_bytes());
-            rest = put(rest, value.as_bytes());
-        }
-        Head {
-            packed: Packed::Once(pack),
+    /// Beside it what the request says of its body's length.
+    #[inline]
+    pub(super) fn keep(parts: &Parts) -> (Self, Option<u64>) {
+        let (pack, noticed) = pack(&parts.headers);
+        let head = Head {
+            reading: Reading::first(pack),
             // Fits: a header map holds at most 2^15.
-            names: headers.keys_len() as u32,
-            version: request.version(),
-            extensions: (!request.extensions().is_empty()).then(|| request.extensions().clone()),
-            upgrade,
-        }
+            names: parts.headers.keys_len() as u32,
+            version: parts.version,
+            extensions: if parts.extensions.is_empty() { Extensions::new() } else { parts.extensions.clone() },
+            // As `RequestHead::is_upgrade` has it.
+            upgrade: noticed.upgrade || parts.method == Method::CONNECT,
+        };
+        (head, noticed.content_length.and_then(promise::content_length))
     }
 
-    /// The flags for the body of the first attempt.
-    pub(super) fn reading(&self) -> Reading {
-        match &self.packed {
-            Packed::Once(pack) => Reading::first_of(Arc::clone(pack)),
-            Packed::Shared(_) => Reading::new(),
+    /// The pack, to be used: sliced, without copying, into the values of each later attempt.
+    pub(super) fn unpack(&self) -> Bytes {
+        let words = self.reading.rest();
+        let mut bytes = Vec::with_capacity(size_of_val(words));
+        for word in words {
+            bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
+        bytes.into()
     }
 
     /// The same head again, with this line and body.
-    pub(super) fn rebuild<B>(&mut self, line: &RequestLine, body: B) -> Request<B> {
+    pub(super) fn rebuild<B>(&self, unpacked: &Bytes, line: &RequestLine, names: &Names, body: B) -> Request<B> {
         let mut request = Request::new(body);
         *request.method_mut() = line.method.clone();
         *request.uri_mut() = line.uri.clone();
         *request.version_mut() = self.version;
-        *request.headers_mut() = self.unpack();
-        if let Some(extensions) = &self.extensions {
-            *request.extensions_mut() = extensions.clone();
+        *request.headers_mut() = self.headers(unpacked, names);
+        if !self.extensions.is_empty() {
+            *request.extensions_mut() = self.extensions.clone();
         }
         request
     }
 
-    fn unpack(&mut self) -> HeaderMap {
-        let pack = match &mut self.packed {
-            Packed::Shared(pack) => pack.clone(),
-            Packed::Once(pack) => {
-                let bytes = pack.iter().skip(FLAG).map(|byte| byte.load(Ordering::Relaxed));
-                let shared = Bytes::from(bytes.collect::<Vec<u8>>());
-                self.packed = Packed::Shared(shared.clone());
-                shared
-            }
-        };
+    fn headers(&self, pack: &Bytes, names: &Names) -> HeaderMap {
         let mut headers = HeaderMap::try_with_capacity(self.names as usize).unwrap_or_default();
         let mut at = 0;
-        while let Some(&[n0, n1, v0, v1, v2, v3]) = pack[at..].first_chunk::<LENGTHS>() {
-            let name_length = usize::from(u16::from_le_bytes([n0, n1]));
-            let value_length = u32::from_le_bytes([v0, v1, v2, v3]);
+        while let Some(&lengths) = pack[at..].first_chunk::<LENGTHS>() {
+            let lengths = u64::from_le_bytes(lengths);
+            let name_length = usize::from((lengths >> 1) as u16);
             let name_ends = at + LENGTHS + name_length;
-            let value_ends = name_ends + (value_length >> 1) as usize;
-            let name = HeaderName::from_bytes(&pack[at + LENGTHS..name_ends]);
+            let value_ends = name_ends + (lengths >> 17) as usize;
+            let name = names.get(&pack[at + LENGTHS..name_ends]);
             let value = HeaderValue::from_maybe_shared(pack.slice(name_ends..value_ends));
             // Both came out of a header map, so both are valid.
-            if let (Ok(name), Ok(mut value)) = (name, value) {
-                value.set_sensitive(value_length & 1 == 1);
+            if let (Some(name), Ok(mut value)) = (name, value) {
+                value.set_sensitive(lengths & 1 == 1);
                 headers.append(name, value);
             }
             at = value_ends;
@@ -121,13 +96,56 @@ impl Head {
     }
 }
 
-/// Writes these bytes and returns what is left to write to. Compiles to a copy: nobody else sees the atomics yet.
-fn put<'a>(pack: &'a mut [AtomicU8], bytes: &[u8]) -> &'a mut [AtomicU8] {
-    let (here, rest) = pack.split_at_mut(bytes.len().min(pack.len()));
-    for (place, byte) in here.iter_mut().zip(bytes) {
-        *place.get_mut() = *byte;
+/// A word of the pack, while it is written.
+type Word = [u8; size_of::<u64>()];
+
+/// Nearly every head fits into this many.
+const SMALL: usize = 128;
+
+/// What is noticed in the one pass over the headers that is made anyway.
+#[derive(Default)]
+struct Noticed<'a> {
+    upgrade: bool,
+    /// The first one.
+    content_length: Option<&'a HeaderValue>,
+}
+
+/// One allocation of the exact size. The size is known only once all has been written, so that is done elsewhere.
+fn pack(headers: &HeaderMap) -> (Arc<[AtomicU64]>, Noticed<'_>) {
+    let (mut small, mut large, mut noticed) = ([Word::default(); SMALL], Vec::new(), Noticed::default());
+    let words = match write(headers, small.as_flattened_mut(), &mut noticed) {
+        Some(size) => &small[..size.div_ceil(size_of::<Word>())],
+        None => {
+            let sizes = headers.iter().map(|(name, value)| LENGTHS + name.as_str().len() + value.len());
+            large.resize((FLAGS + sizes.sum::<usize>()).div_ceil(size_of::<Word>()), Word::default());
+            write(headers, large.as_flattened_mut(), &mut noticed);
+            &large
+        }
+    };
+    (words.iter().map(|word| AtomicU64::new(u64::from_le_bytes(*word))).collect(), noticed)
+}
+
+/// Writes the headers here, and says how much they took; `None`: more than there is room for.
+fn write<'a>(headers: &'a HeaderMap, place: &mut [u8], noticed: &mut Noticed<'a>) -> Option<usize> {
+    let size = place.len();
+    let mut rest = place.get_mut(FLAGS..)?;
+    for (name, value) in headers {
+        match *name {
+            header::UPGRADE => noticed.upgrade = true,
+            header::CONTENT_LENGTH => noticed.content_length = noticed.content_length.or(Some(value)),
+            _ => {}
+        }
+        let (name, sensitive, value) = (name.as_str().as_bytes(), value.is_sensitive(), value.as_bytes());
+        let (lengths, after) = rest.split_first_chunk_mut()?;
+        let (name_place, after) = after.split_at_mut_checked(name.len())?;
+        let (value_place, after) = after.split_at_mut_checked(value.len())?;
+        // Lengths fit: `http` allows names below 2^16 bytes.
+        *lengths = ((value.len() as u64) << 17 | (name.len() as u64) << 1 | u64::from(sensitive)).to_le_bytes();
+        name_place.copy_from_slice(name);
+        value_place.copy_from_slice(value);
+        rest = after;
     }
-    rest
+    Some(size - rest.len())
 }
 
 #[cfg(test)]

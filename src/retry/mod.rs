@@ -3,6 +3,7 @@
 pub(crate) mod after;
 pub(crate) mod another_host;
 mod answer_body;
+mod attempts;
 mod call;
 pub(crate) mod course;
 pub(crate) mod current;

@@ -3,7 +3,7 @@
 use std::{error::Error as StdError, fmt};
 
 use bytes::Buf;
-use http::{HeaderMap, header};
+use http::HeaderValue;
 use http_body::Frame;
 
 use crate::BoxError;
@@ -50,8 +50,8 @@ impl Promise {
 }
 
 /// What the caller says of the body's length; `None` where that is left to the client.
-pub(super) fn content_length(headers: &HeaderMap) -> Option<u64> {
-    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+pub(super) fn content_length(said: &HeaderValue) -> Option<u64> {
+    said.to_str().ok()?.trim().parse().ok()
 }
 
 /// The request's body is not as long as was promised.

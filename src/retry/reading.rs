@@ -2,27 +2,35 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU8, Ordering},
+    atomic::{AtomicU64, Ordering},
 };
 
-use super::current::{AttemptTime, Current, Restore};
+use super::current::{AttemptTime, Current, Place, Restore};
 use crate::fault::{Fault, FaultKind};
 
 /// Shared by an attempt's body, which notes, and by its call, which asks.
 #[derive(Clone)]
-pub(super) struct Reading(Arc<[AtomicU8]>);
+pub(super) struct Reading {
+    /// The first word has the flags of all attempts of a call; the rest is the call's own ([`Head`](super::head::Head)).
+    words: Arc<[AtomicU64]>,
+    /// Where the attempt's own flags are.
+    shift: u32,
+}
 
-const LOOKED_AT: u8 = 1;
-const POLLED: u8 = 2;
+const LOOKED_AT: u64 = 1;
+const POLLED: u64 = 2;
 /// By a layer below, and not by the client.
-const BY_A_LAYER: u8 = 4;
+const BY_A_LAYER: u64 = 4;
 /// Whoever sends it may send another request after it, and nobody would see that.
-const MAY_BE_FOLLOWED: u8 = 8;
+const MAY_BE_FOLLOWED: u64 = 8;
+
+/// So many flags has an attempt.
+const FLAGS: u32 = 4;
 
 /// Whether this thread is just now calling or polling an attempt, and not what a client does in a task of its own.
 #[cfg(feature = "reqwest")]
 pub(crate) fn within_an_attempt() -> bool {
-    Current::get().reading != 0
+    Current::get().reading.is_some()
 }
 
 /// Polls a body as a client does that has a task of its own: for a service without one that stands for a client.
@@ -33,13 +41,24 @@ pub(crate) fn as_the_client<T>(poll: impl FnOnce() -> T) -> T {
 }
 
 impl Reading {
+    #[cfg(test)]
     pub(super) fn new() -> Self {
-        Reading(Arc::new([AtomicU8::new(0)]))
+        Self::first(Arc::new([AtomicU64::new(0)]))
     }
 
-    /// The first byte of a longer allocation.
-    pub(super) fn first_of(bytes: Arc<[AtomicU8]>) -> Self {
-        Reading(bytes)
+    /// That of a first attempt.
+    pub(super) fn first(words: Arc<[AtomicU64]>) -> Self {
+        Reading { words, shift: 0 }
+    }
+
+    /// That of the next attempt. There are at most 9 in a call (S12), and there is room for 16.
+    pub(super) fn next(&self) -> Self {
+        Reading { words: Arc::clone(&self.words), shift: (self.shift + FLAGS) % u64::BITS }
+    }
+
+    /// What follows the flags.
+    pub(super) fn rest(&self) -> &[AtomicU64] {
+        self.words.get(1..).unwrap_or_default()
     }
 
     /// Somebody asked how long the body is, or whether it has ended.
@@ -50,9 +69,7 @@ impl Reading {
     /// The client may follow a redirect by itself.
     #[cfg(feature = "reqwest")]
     pub(super) fn may_be_followed(&self) {
-        if let Some(place) = self.0.first() {
-            place.fetch_or(MAY_BE_FOLLOWED, Ordering::Release);
-        }
+        self.set(MAY_BE_FOLLOWED);
     }
 
     /// Somebody asked for a frame.
@@ -62,19 +79,17 @@ impl Reading {
 
     /// A client sends a request from a task of its connection. Who looks at the body while the attempt itself is called
     /// or polled is a layer below: one that may follow a redirect, answer a challenge, or collect the body.
-    fn note(&self, flags: u8) {
-        let by_a_layer = Current::get().reading == self.address();
+    fn note(&self, flags: u64) {
+        let by_a_layer = Current::get().reading == Some(self.place());
         let flags = if by_a_layer { flags | BY_A_LAYER } else { flags };
         if !self.has(flags) {
-            if let Some(place) = self.0.first() {
-                place.fetch_or(flags, Ordering::Release);
-            }
+            self.set(flags);
         }
     }
 
     /// The attempt that this belongs to is called or polled, until the guard is dropped.
     pub(super) fn enter(&self, time: AttemptTime) -> Restore {
-        Current { reading: self.address(), time: Some(time) }.enter()
+        Current { reading: Some(self.place()), time: Some(time) }.enter()
     }
 
     /// What the attempt's error says.
@@ -101,11 +116,17 @@ impl Reading {
         !self.has(BY_A_LAYER) && !self.has(MAY_BE_FOLLOWED)
     }
 
-    fn address(&self) -> usize {
-        self.0.as_ptr().addr()
+    fn place(&self) -> Place {
+        Place { words: self.words.as_ptr().addr(), shift: self.shift }
     }
 
-    fn has(&self, flag: u8) -> bool {
-        self.0.first().is_some_and(|flags| flags.load(Ordering::Acquire) & flag == flag)
+    fn set(&self, flags: u64) {
+        if let Some(word) = self.words.first() {
+            word.fetch_or(flags << self.shift, Ordering::Release);
+        }
+    }
+
+    fn has(&self, flags: u64) -> bool {
+        self.words.first().is_some_and(|word| word.load(Ordering::Acquire) >> self.shift & flags == flags)
     }
 }

@@ -9,6 +9,7 @@ use std::{
 
 use http::{Extensions, Response, StatusCode};
 
+use super::attempts::Attempts;
 use crate::{
     BoxError, Error,
     error::chain,
@@ -25,7 +26,7 @@ pub struct CallReport(Arc<Inner>);
 
 #[derive(Debug)]
 pub(super) struct Inner {
-    pub(super) attempts: Vec<AttemptReport>,
+    pub(super) attempts: Attempts,
     pub(super) elapsed: Duration,
     pub(super) stop: Option<StopReason>,
     pub(super) retry_at: Option<SystemTime>,
@@ -38,7 +39,7 @@ impl CallReport {
     /// What a stacked layer reports: it sent once, and an outer one knows the rest.
     pub(crate) fn of_stacked() -> Self {
         let stop = Some(StopReason::Stacked);
-        let (attempts, elapsed) = (Vec::new(), Duration::ZERO);
+        let (attempts, elapsed) = (Attempts::default(), Duration::ZERO);
         Self::new(Inner { attempts, elapsed, stop, retry_at: None, unknown: false, stacked: true, first_held: None })
     }
 
@@ -59,6 +60,7 @@ impl CallReport {
         retry_at: Option<SystemTime>,
         unknown: bool,
     ) -> Self {
+        let attempts = attempts.into();
         Self::new(Inner { attempts, elapsed, stop, retry_at, unknown, stacked: false, first_held: None })
     }
 
@@ -66,6 +68,7 @@ impl CallReport {
     pub(crate) fn of_test(attempts: Vec<AttemptReport>, stop: Option<StopReason>, at: Option<SystemTime>) -> Self {
         let elapsed = attempts.last().map_or(Duration::ZERO, |last| last.started + last.duration);
         let unknown = attempts.iter().any(|attempt| attempt.reach == Reach::Unknown);
+        let attempts = attempts.into();
         Self::new(Inner { attempts, elapsed, stop, retry_at: at, unknown, stacked: false, first_held: None })
     }
 

@@ -61,12 +61,25 @@ where
         // The instance that was made ready is the one that is called; a clone, not ready yet, takes its place.
         let clone = self.inner.clone();
         let service = mem::replace(&mut self.inner, clone);
-        if !guard::is_marked(request.extensions()) {
-            let hints = OutboundHints::of(request.extensions());
-            let head = RequestHead::of(&request);
-            let plan = self.policy.plan(&head).held_to(&head);
-            return future::start(service, self.policy.clone(), plan, &hints, request);
+        if guard::is_marked(request.extensions()) {
+            return self.stacked(service, request);
         }
+        let hints = OutboundHints::of(request.extensions());
+        let head = RequestHead::of(&request);
+        let plan = self.policy.plan(&head).held_to(&head);
+        future::start(service, self.policy.clone(), plan, &hints, request)
+    }
+}
+
+impl<S, P: Policy + Clone> Retry<S, P> {
+    /// A request that another layer repeats already.
+    #[cold]
+    fn stacked<B, RB>(&self, service: S, request: Request<B>) -> RetryFuture<S, P, B, RB>
+    where
+        S: Service<Request<AttemptBody<B>>>,
+        B: Replay,
+        RB: Body,
+    {
         match &self.on_stacking {
             OnStacking::Refuse => {
                 let plan = self.policy.plan(&RequestHead::of(&request));

@@ -43,6 +43,7 @@ const DRAIN_TIME: Duration = Duration::from_millis(250);
 
 impl<B: Replay> Call<B> {
     /// An attempt has ended: what follows?
+    #[inline(always)]
     pub(super) fn settle<P, RB>(&mut self, policy: &P, result: Result<Result<Answer<RB>, BoxError>, Expired>) -> End<RB>
     where
         P: Policy,
@@ -53,7 +54,7 @@ impl<B: Replay> Call<B> {
             Ok(Err(error)) => match self.source.failure() {
                 Some(failed) => (Err(failed.beneath(error)), Some(Fault::request_body_failed())),
                 None => {
-                    let fault = self.reading.read(&*error);
+                    let fault = self.head.reading.read(&*error);
                     (Err(error), Some(fault))
                 }
             },
@@ -87,6 +88,7 @@ impl<B: Replay> Call<B> {
         self.judged(result, None, verdict)
     }
 
+    #[inline(always)]
     fn judged<RB: Body>(
         &mut self,
         mut result: Result<Answer<RB>, BoxError>,
@@ -107,6 +109,7 @@ impl<B: Replay> Call<B> {
         }
     }
 
+    #[inline(always)]
     fn judge<P: Policy, RB>(
         &self,
         policy: &P,
@@ -138,6 +141,7 @@ impl<B: Replay> Call<B> {
         if self.course.plan.grpc { GrpcCode::said(response.headers()) } else { None }
     }
 
+    #[cold]
     fn failed<RB: Body>(
         &mut self,
         result: Result<Answer<RB>, BoxError>,
@@ -150,7 +154,7 @@ impl<B: Replay> Call<B> {
             fault,
             timed_out: result.as_ref().is_err_and(|error| error.is::<AttemptTimedOut>()),
             upgrade: self.head.upgrade,
-            of_one_request: self.reading.is_of_one_request(),
+            of_one_request: self.head.reading.is_of_one_request(),
             of_another_host: result
                 .as_ref()
                 .is_ok_and(|response| another_host::is_of_another_host(response.extensions())),

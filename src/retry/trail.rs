@@ -2,10 +2,11 @@
 
 use std::{mem, time::Duration};
 
+use bytes::Bytes;
 use http::StatusCode;
 use tokio::time::Instant;
 
-use super::{AttemptOutcome, AttemptReport, CallReport, course::Course, report};
+use super::{AttemptOutcome, AttemptReport, CallReport, attempts::Attempts, course::Course, report};
 use crate::hints::InBlock;
 use crate::policy::{
     Reach, StopReason, Verdict,
@@ -15,7 +16,9 @@ use crate::policy::{
 /// What failed attempts left behind.
 #[derive(Default)]
 pub(super) struct Trail {
-    pub(super) attempts: Vec<AttemptReport>,
+    pub(super) attempts: Attempts,
+    /// The request's head, once it was sent again.
+    pub(super) unpacked: Option<Bytes>,
     /// For the next attempt, until it is sent.
     pub(super) charge: Option<Charge>,
     /// For the current attempt.

@@ -5,9 +5,10 @@
 //! the decision to repeat are the code that a [`RetryLayer`](crate::RetryLayer) runs, with a budget and a hold of its own
 //! for each client, as separate processes have. The server's side is simple on purpose, and stated here:
 //!
-//! - It works off one queue at its capacity. What would wait longer than the queue allows is refused at once, and a
-//!   refusal costs a share of what serving costs, paid in the same queue. So a server that is asked too much serves less:
-//!   that is how retries make an outage worse.
+//! - It works off one queue at its capacity. What finds all places of the queue taken is refused at once, and a refusal
+//!   costs a share of what serving costs, paid in the same queue. So a server that is asked too much serves less: that is
+//!   how retries make an outage worse.
+//! - In a brown-out it works more slowly; the places stay the same, and whoever has one waits longer.
 //! - A swamped server refuses for free: its queue grows to twice what it allows, and no further.
 //! - An attempt that its client gave up is worked off all the same.
 //!

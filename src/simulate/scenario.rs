@@ -31,8 +31,8 @@ pub struct Scenario {
 pub struct Server {
     /// Requests a second. Above 0; default 12 000.
     pub capacity: f64,
-    /// The longest that a request may wait for its turn; beyond that it is refused with a 503. At most a minute;
-    /// default 100 ms.
+    /// How many requests may wait for their turn, as the time that they take at full capacity; beyond that they are
+    /// refused with a 503. In a brown-out the places stay the same and the wait grows. At most a minute; default 100 ms.
     pub queue: Duration,
     /// What a refusal costs, as a share of a served request. 0 to 1; default 0.25.
     pub refusal: f64,

@@ -72,8 +72,9 @@ impl<'a> Machine<'a> {
     }
 
     fn take_in(&mut self, now: Time) -> (Reply, Time) {
-        let capacity = self.capacity(now);
-        if self.backlog > capacity * self.scenario.server.queue.as_secs_f64() {
+        let (capacity, server) = (self.capacity(now), &self.scenario.server);
+        // As many places as it has at full speed: a server that slows down keeps them, and the wait grows.
+        if self.backlog > server.capacity * server.queue.as_secs_f64() {
             self.refuse();
             return (Reply::Refused, self.latency);
         }

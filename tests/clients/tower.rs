@@ -165,7 +165,7 @@ async fn no_attempt_begins_after_the_total_or_the_callers_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_cancelled_wait_had_reserved_is_given_back() {
-    let budget = Budget::usual();
+    let budget = Budget::aws();
     let busy = service([Reply::status(503)]);
     let long = Duration::from_secs(5);
     let waiting = policy().budget(budget.clone()).backoff(Backoff::fixed(long, "a clock of its own")).build().unwrap();

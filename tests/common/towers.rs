@@ -15,10 +15,10 @@ pub struct Towers {
 
 type Body = Full<Bytes>;
 
-impl Policy<Request<Body>, Response<Body>, BoxError> for Towers {
+impl<RB> Policy<Request<Body>, Response<RB>, BoxError> for Towers {
     type Future = tokio::time::Sleep;
 
-    fn retry(&mut self, _: &mut Request<Body>, result: &mut Result<Response<Body>, BoxError>) -> Option<Self::Future> {
+    fn retry(&mut self, _: &mut Request<Body>, result: &mut Result<Response<RB>, BoxError>) -> Option<Self::Future> {
         let failed = result.as_ref().is_ok_and(|response| response.status() == 503);
         self.left = self.left.checked_sub(1).filter(|_| failed)?;
         Some(tokio::time::sleep(self.wait))

@@ -234,7 +234,7 @@ async fn a_balanced_channel_with_a_dead_endpoint() {
 
 #[tokio::test]
 async fn a_cancelled_call_ends_at_the_server_and_gives_back() {
-    let budget = Budget::usual();
+    let budget = Budget::aws();
     let server = Server::http2([unavailable(), Reply::stall()]);
     let policy = builder().budget(budget.clone()).idempotent("orders have numbers").build().unwrap();
     let mut client = Client::new(redial::grpc::channel(channel(server.addr()), policy));
@@ -242,7 +242,7 @@ async fn a_cancelled_call_ends_at_the_server_and_gives_back() {
     server.until(|seen| seen.requests.len() == 2 && seen.in_flight() == 0).await;
     // Cancelled while it waits.
     let server = Server::http2([unavailable()]);
-    let budget = Budget::usual();
+    let budget = Budget::aws();
     let full = budget.level();
     let policy = builder()
         .backoff(redial::Backoff::fixed(Duration::from_secs(5), "to be cancelled"))

@@ -51,7 +51,7 @@ async fn ten_others_wait_with_their_retries() {
     println!("told at 0 ms to wait 30 s; the others' requests at (ms): {at:?}");
     let (first, second): (Vec<_>, Vec<_>) = at.chunks(2).map(|pair| (pair[0], pair[1])).unzip();
     assert!(first.iter().all(|at| *at == 1), "first tries go out");
-    assert!(second.iter().all(|at| (30_000..=36_001).contains(at)), "retries wait, {second:?}");
+    assert!(second.iter().all(|at| (30_000..=45_001).contains(at)), "retries wait, {second:?}");
     let spread = second.iter().max().unwrap() - second.iter().min().unwrap();
     assert!(spread > 100, "and come back spread, {spread}");
     assert!(reports.iter().all(|report| report.attempts()[0].held && report.attempts()[0].hint.wait.is_none()));
@@ -105,9 +105,9 @@ async fn retries_that_wait_already_wait_on() {
     let told = Script::new([status(429).retry_after("30"), status(200)]);
     let told_call = tokio::spawn(call(RetryLayer::new(policy.clone()).layer(told.clone())));
     let answer = early_call.await.unwrap().unwrap();
-    // Not before, and not all at once: the release is spread over a fifth of what was left.
+    // Not before, and not all at once: the release is spread over half of the time that is left then.
     let second = early.millis(start)[1];
-    assert!((30_050..36_100).contains(&second), "{second}");
+    assert!((30_050..45_050).contains(&second), "{second}");
     let attempt = &answer.extensions().get::<CallReport>().unwrap().attempts()[0];
     assert!(attempt.held && attempt.wait.is_some_and(|wait| wait.as_millis().abs_diff(second) <= 1), "{attempt:?}");
     // The call that was told waits for its own word once, not twice.
@@ -118,7 +118,7 @@ async fn retries_that_wait_already_wait_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_retry_that_would_be_held_past_its_deadline_ends() {
-    let budget = redial::Budget::usual();
+    let budget = redial::Budget::aws();
     let policy = rejecting().budget(budget.clone()).build().unwrap();
     let start = Instant::now();
     let early = Script::new([status(503)]);
@@ -129,7 +129,7 @@ async fn a_retry_that_would_be_held_past_its_deadline_ends() {
     let error = early_call.await.unwrap().unwrap_err();
     assert_eq!((error.stop(), start.elapsed(), early.count()), (Some(StopReason::WaitTooLong), ms(100), 1));
     assert!(error.retry_at().is_some() && error.report().unwrap().attempts().len() == 1);
-    assert_eq!(budget.level(), 5.0, "what was not sent is refunded");
+    assert_eq!(budget.level(), 500.0, "what was not sent is refunded");
 }
 
 #[tokio::test(start_paused = true)]

@@ -84,7 +84,7 @@ fn of_the_readme() {
         assert_eq!(ended.code, i32::from(found), "{words:?}: {}{}", ended.out, ended.err);
         assert!(!ended.out.is_empty() && ended.err.is_empty(), "{words:?}: {}", ended.err);
     }
-    assert!(folder.read("docs/brown-out.svg").contains("github"));
+    assert!(folder.read("brown-out.svg").contains("github"));
 }
 
 #[test]

@@ -8,10 +8,25 @@ use std::{
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::terminal::{Terminal, plain};
-use crate::{AttemptRecord, Burial, Candidate, JobId, JobRow, Origin, Pause, Plan, Scope, State, Stats, Step, Swept};
+use crate::{
+    AttemptRecord, Burial, Candidate, ImportSummary, JobId, JobRow, Origin, Pause, Plan, Scope, State, Stats, Step,
+    Swept,
+};
 
 /// How much of a text a line of a list shows.
 const SHOWN: usize = 60;
+
+pub(super) fn imported(imported: ImportSummary, dry_run: bool) -> String {
+    let all = imported.all();
+    let dead = match imported.dead {
+        0 => String::new(),
+        dead => format!(", {dead} of them DEAD, which nothing repairs: list --state dead"),
+    };
+    match dry_run {
+        true => format!("{all} would be imported{dead}\n"),
+        false => format!("{all} are imported{dead}\n"),
+    }
+}
 
 pub(super) fn list(rows: &[JobRow], limit: u32, terminal: &Terminal) -> String {
     if rows.is_empty() {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::terminal::steers;
-use crate::{JobId, JobRow, Pause, Scope, Stats};
+use crate::{ImportSummary, JobId, JobRow, Pause, Scope, Stats};
 
 pub(super) fn row(row: &JobRow, payload: bool) -> String {
     let mut value = plain(serde_json::to_value(row).unwrap_or_default());
@@ -33,8 +33,8 @@ pub(super) fn revived(id: JobId, successor: JobId) -> String {
     line(&json!({ "id": id, "successor": successor }))
 }
 
-pub(super) fn imported(count: u64, dry_run: bool) -> String {
-    line(&json!({ "imported": count, "dry_run": dry_run }))
+pub(super) fn imported(imported: ImportSummary, dry_run: bool) -> String {
+    line(&json!({ "imported": imported.all(), "dead": imported.dead, "dry_run": dry_run }))
 }
 
 /// For as long as `stats` says.

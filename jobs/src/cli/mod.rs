@@ -90,8 +90,7 @@ async fn dispatch(arguments: &Arguments, terminal: &Terminal) -> Result<ExitCode
             let imported = jobs.store().import(&import::read(&asked.file)?, &options).await?;
             match (json, asked.dry_run) {
                 (true, dry_run) => terminal.out(&json::imported(imported, dry_run)),
-                (false, true) => terminal.out(&format!("{imported} would be imported\n")),
-                (false, false) => terminal.out(&format!("{imported} are imported\n")),
+                (false, dry_run) => terminal.out(&human::imported(imported, dry_run)),
             }
         }
         Command::Pause(asked) => {

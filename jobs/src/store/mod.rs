@@ -201,13 +201,18 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     /// The batch is 0, or the database fails.
     fn prune(&self, retention: &Retention) -> impl Future<Output = Result<u64, Error>> + Send;
 
-    /// Brings in failures of an older system, so that recovery repairs them. Enqueueing waits while it lasts.
+    /// Brings in failures of an older system, so that recovery repairs them. Enqueueing waits while it lasts. Says how many
+    /// came in, or would, and how many of them are DEAD: those together are one ERROR, and no hook hears of them, since no
+    /// runner takes part.
     ///
     /// # Errors
     ///
     /// The database fails, and none is brought in.
-    fn import(&self, failures: &[Imported], options: &ImportOptions)
-    -> impl Future<Output = Result<u64, Error>> + Send;
+    fn import(
+        &self,
+        failures: &[Imported],
+        options: &ImportOptions,
+    ) -> impl Future<Output = Result<ImportSummary, Error>> + Send;
 
     /// What tells when a job may have become claimable. By default nothing does, and workers look at an interval.
     fn wakes(&self) -> Wakes {
@@ -242,8 +247,8 @@ pub struct Imported {
     pub job: NewJob,
     /// When it failed.
     pub failed_at: SystemTime,
-    /// Of which kind it is. A business failure is brought in as DEAD, without an ERROR and without
-    /// [`Runner::on_dead`](crate::Runner::on_dead): whoever brings it in knows. The gauge and `stats` count it.
+    /// Of which kind it is. What nothing repairs, such as a business failure, is brought in as DEAD: the gauge and `stats`
+    /// count it, and `list --state dead` shows it.
     pub class: FailureClass,
     /// What happened, in words: stored in one line, at most 300 characters, and without the secrets of any URL.
     pub reason: String,
@@ -271,6 +276,22 @@ pub struct ImportOptions {
     pub spread: Duration,
     /// Only counts them. Off by default.
     pub dry_run: bool,
+}
+
+/// What an import brought in, or would.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ImportSummary {
+    /// FAILED: recovery repairs them.
+    pub failed: u64,
+    /// DEAD: a person must look.
+    pub dead: u64,
+}
+
+impl ImportSummary {
+    /// Both.
+    pub fn all(self) -> u64 {
+        self.failed + self.dead
+    }
 }
 
 impl Default for ImportOptions {

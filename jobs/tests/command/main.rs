@@ -4,6 +4,8 @@
 #[path = "../store/place.rs"]
 #[allow(dead_code)]
 mod place;
+#[cfg(unix)]
+mod tls;
 
 use std::{
     process::{Command, Output},
@@ -228,9 +230,15 @@ async fn brings_in_old_failures(place: &Place) {
     std::fs::write(&file, lines.join("\n")).unwrap();
     let path = file.to_str().unwrap();
     let since = ["--since", "2026-11-10T00:00:00Z"];
-    assert_eq!(said(place, &[&["import", path, "--dry-run"], &since[..]].concat()), "2 would be imported\n");
+    assert_eq!(
+        said(place, &[&["import", path, "--dry-run"], &since[..]].concat()),
+        "2 would be imported, 1 of them DEAD, which nothing repairs: list --state dead\n"
+    );
     assert_eq!(lines_of(place), 1);
-    assert_eq!(said(place, &[&["import", path], &since[..]].concat()), "2 are imported\n");
+    assert_eq!(
+        said(place, &[&["import", path], &since[..]].concat()),
+        "2 are imported, 1 of them DEAD, which nothing repairs: list --state dead\n"
+    );
     assert_eq!(said(place, &[&["import", path], &since[..]].concat()), "0 are imported\n", "twice is once");
     let rows = crate::lines(place, &["list", "--payload"]);
     let of = |target: &str| rows.iter().find(|row| row["target"] == target).unwrap();
@@ -334,7 +342,7 @@ fn what_cannot_be_opened_is_said_and_not_made() {
 /// Whether the server has it or not: the command has.
 #[test]
 fn the_command_speaks_tls() {
-    let Ok(url) = std::env::var("REDIAL_TEST_POSTGRES") else { return };
+    let Some(url) = place::server::url() else { return };
     let output = alone(&["--url", &format!("{url}?sslmode=require"), "stats"]);
     assert!(!err(&output).contains("without TLS"), "{}", err(&output));
 }

@@ -229,7 +229,7 @@ pub async fn an_import_beside_an_enqueue(place: &Place) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_pool_of_one_connection_is_enough_or_refused() {
-    let Ok(url) = std::env::var("REDIAL_TEST_POSTGRES") else { return };
+    let Some(url) = crate::place::server::url() else { return };
     let place = Place::postgres().await.unwrap();
     let pool = sqlx::postgres::PgPoolOptions::new()
         .max_connections(1)

@@ -9,8 +9,9 @@ use std::{
 };
 
 use redial_jobs::{
-    Candidates, Claim, Claimed, Enqueued, Error, Failed, Failure, Filter, Held, ImportOptions, Imported, JobId, JobRow,
-    JobStore, Lease, NewJob, Pause, Plan, Recovery, RecoveryStore, Retention, Scope, SqlStore, Stats, Swept, Wakes,
+    Candidates, Claim, Claimed, Enqueued, Error, Failed, Failure, Filter, Held, ImportOptions, ImportSummary, Imported,
+    JobId, JobRow, JobStore, Lease, NewJob, Pause, Plan, Recovery, RecoveryStore, Retention, Scope, SqlStore, Stats,
+    Swept, Wakes,
 };
 
 /// What a database does when it is asked for something.
@@ -202,7 +203,7 @@ impl JobStore for Flaky {
         self.inner.prune(retention).await
     }
 
-    async fn import(&self, failures: &[Imported], options: &ImportOptions) -> Result<u64, Error> {
+    async fn import(&self, failures: &[Imported], options: &ImportOptions) -> Result<ImportSummary, Error> {
         self.inner.import(failures, options).await
     }
 

@@ -169,3 +169,69 @@ pub async fn a_batch_leaves_failures_to_recovery(place: &Place) {
     let later = place.later(2 * HOUR);
     assert!(later.enqueue_every("often", HOUR, &batch).await.unwrap().unwrap()[0].is_new());
 }
+
+/// Many rows go in with one statement, and are answered as if each had been enqueued by itself, in the order asked for.
+pub async fn a_batch_is_answered_as_one_by_one(place: &Place) {
+    let one_by_one = place.table("one_by_one");
+    one_by_one.migrate().await.unwrap();
+    let once = |target: &str| job(target).unique(Unique::ActiveOrCompleted);
+    for store in [&place.store, &one_by_one] {
+        for target in ["done", "failed", "dead"] {
+            enqueue(store, job(target)).await;
+            let claimed = claim_one(store).await;
+            let _ = match target {
+                "done" => store.complete(&[claimed.lease]).await.map(drop),
+                "failed" => store.fail(claimed.lease, &exhausted().unknown(true), &recovery()).await.map(drop),
+                _ => {
+                    store.fail(claimed.lease, &Failure::new(FailureClass::Business, "no"), &recovery()).await.map(drop)
+                }
+            };
+        }
+        enqueue(store, job("active")).await;
+    }
+    let mut jobs = vec![job("z"), once("done"), job("done"), once("done"), job("dead"), job("active"), once("active")];
+    // More than one statement takes, in an order that is not theirs.
+    jobs.extend((0..250).rev().map(|number| job(&number.to_string()).delay(HOUR * (number % 3))));
+    jobs.extend([job("z"), job("failed"), job("failed"), NewJob::raw("report", "z", "{}").unwrap().trace("t")]);
+    jobs.push(NewJob::raw("mail", "quoted", r#"{"text":"\"\\ \u0000 ä"}"#).unwrap().provider("hub").unwrap());
+
+    let all_at_once = place.store.enqueue(&jobs).await.unwrap();
+    let mut each = Vec::new();
+    for job in &jobs {
+        each.push(enqueue(&one_by_one, job.clone()).await);
+    }
+    for (at, job) in jobs.iter().enumerate() {
+        let mut told = Vec::new();
+        for (store, enqueued) in [(&place.store, all_at_once[at]), (&one_by_one, each[at])] {
+            let chain = store.chain(enqueued.id()).await.unwrap();
+            let row = chain.iter().find(|row| row.id == enqueued.id()).unwrap();
+            assert_eq!((row.job_type.as_str(), row.target.as_str()), (job.job_type(), job.target()));
+            let kind = std::mem::discriminant(&enqueued);
+            let wait = row.run_at.duration_since(row.created_at).unwrap_or_default().as_secs();
+            told.push((kind, row.state, row.attempt, row.parent.is_some(), row.outcome_unknown, wait));
+        }
+        assert_eq!(told[0], told[1], "{}", job.target());
+    }
+    let row = place.row(all_at_once.last().unwrap().id()).await;
+    assert_eq!((row.payload.as_str(), row.provider.as_deref()), (r#"{"text":"\"\\ \u0000 ä"}"#, Some("hub")));
+    let trace = place.row(all_at_once[jobs.len() - 2].id()).await.trace;
+    assert_eq!(trace.as_deref(), Some("t"));
+    assert!(place.store.enqueue(&[]).await.unwrap().is_empty());
+}
+
+/// Two that enqueue the same targets, each in an order of its own, wait for each other and never in a circle.
+pub async fn batches_in_any_order_do_not_block_each_other(place: &Place) {
+    for round in 0..5 {
+        let targets: Vec<_> = (0..300).map(|number| format!("{round} {number}")).collect();
+        let mut tasks = tokio::task::JoinSet::new();
+        for task in 0..4 {
+            let mut jobs: Vec<_> = targets.iter().map(|target| job(target)).collect();
+            if task % 2 == 1 {
+                jobs.reverse();
+            }
+            let store = place.store.clone();
+            tasks.spawn(async move { store.enqueue(&jobs).await.unwrap().iter().filter(|each| each.is_new()).count() });
+        }
+        assert_eq!(tasks.join_all().await.into_iter().sum::<usize>(), 300);
+    }
+}

@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use redial_jobs::{
-    FailureClass, Filter, ImportOptions, Imported, JobStore, Origin, Retention, SqlOptions, SqlStore, State, Unique,
+    FailureClass, Filter, ImportOptions, ImportSummary, Imported, JobStore, Origin, Retention, SqlOptions, SqlStore,
+    State, Unique,
 };
 
 use crate::place::{HOUR, Place, claim, claim_one, enqueue, exhausted, job, recovery, sweep};
@@ -110,11 +111,12 @@ pub async fn old_failures_come_in(place: &Place) {
         old("known", HOUR, FailureClass::Exhausted),
     ];
     let options = ImportOptions { since: Some(now - 100 * HOUR), spread: 4 * HOUR, dry_run: true };
-    assert_eq!(place.store.import(&failures, &options).await.unwrap(), 3);
+    let three = ImportSummary { failed: 2, dead: 1 };
+    assert_eq!(place.store.import(&failures, &options).await.unwrap(), three);
     assert_eq!(place.store.stats().await.unwrap().count(State::Failed), 0);
     let options = ImportOptions { dry_run: false, ..options };
-    assert_eq!(place.store.import(&failures, &options).await.unwrap(), 3);
-    assert_eq!(place.store.import(&failures, &options).await.unwrap(), 0, "twice is once");
+    assert_eq!(place.store.import(&failures, &options).await.unwrap(), three);
+    assert_eq!(place.store.import(&failures, &options).await.unwrap().all(), 0, "twice is once");
 
     let rows = place.store.list(&Filter { state: Some(State::Failed), ..Filter::default() }).await.unwrap();
     let due: Vec<_> = rows.iter().map(|row| row.retry_at.unwrap()).collect();

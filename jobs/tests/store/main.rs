@@ -39,7 +39,8 @@ on_each_store! {
     enqueueing: one_active_job_for_each_target, of_many_at_once_one_gets_in, a_delay_is_the_earliest_start,
         once_completed_is_enough, within_a_time_one_completed_is_enough, a_transaction_of_the_callers,
         a_failed_target_is_taken_over, the_providers_word_outlives_an_enqueue, another_payload_is_other_work,
-        a_batch_is_enqueued_once_a_night, a_batch_leaves_failures_to_recovery;
+        a_batch_is_enqueued_once_a_night, a_batch_leaves_failures_to_recovery,
+        a_batch_is_answered_as_one_by_one, batches_in_any_order_do_not_block_each_other;
     claiming: the_longest_due_first, each_job_has_one_worker, a_late_worker_is_refused, a_lease_is_renewed,
         what_is_done_is_done_once, a_released_job_was_never_claimed, putting_off_does_not_count,
         a_paused_type_waits, a_paused_provider_waits_until_its_time, other_types_are_left,

@@ -1,5 +1,8 @@
 //! Where a test's jobs are: a file or a schema of its own.
 
+#[path = "../server/mod.rs"]
+pub mod server;
+
 use std::{
     path::PathBuf,
     sync::atomic::{AtomicU32, Ordering},
@@ -60,7 +63,7 @@ impl Place {
 
     /// `None`: no server was named.
     pub async fn postgres() -> Option<Self> {
-        let url = std::env::var("REDIAL_TEST_POSTGRES").ok()?;
+        let url = server::url()?;
         let pool = sqlx::postgres::PgPoolOptions::new().max_connections(4).connect(&url).await.unwrap();
         let schema = name();
         sqlx::raw_sql(sqlx::AssertSqlSafe(format!("CREATE SCHEMA {schema}"))).execute(&pool).await.unwrap();

@@ -1,5 +1,9 @@
 //! Where the processes of a run meet.
 
+#[allow(dead_code)]
+#[path = "../server/mod.rs"]
+mod server;
+
 use std::{
     fmt,
     path::PathBuf,
@@ -35,7 +39,7 @@ impl Database {
     }
 
     pub fn postgres(unfenced: bool) -> Option<Self> {
-        std::env::var("REDIAL_TEST_POSTGRES").is_ok().then(|| Self { postgres: true, name: name(), unfenced })
+        server::url().map(|_| Self { postgres: true, name: name(), unfenced })
     }
 
     pub fn place(&self) -> String {

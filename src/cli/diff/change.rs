@@ -179,7 +179,6 @@ fn looser(old: Option<&BudgetSetting>, new: Option<&BudgetSetting>) -> Way {
             setting.refill_per_second,
             setting.reserve_per_second,
             f64::from(u8::from(setting.refund_on_success)),
-            setting.close_above.map_or(f64::INFINITY, |close| close.share),
         ]
     };
     let costs = |setting: &BudgetSetting| {

@@ -5,16 +5,18 @@ use std::{
     future::Future,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, ready},
 };
 
 use bytes::Bytes;
-use http::{Extensions, Request, Response};
-use http_body::Body;
+use http::{Request, Response};
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::bodies::{Asked, ResponseBody, Upload, incoming};
+use super::{
+    bodies::{Asked, ResponseBody, Upload, incoming},
+    original::Original,
+};
 use crate::{AttemptBody, Replay};
 
 /// A [`reqwest::Client`] as the innermost service of a stack that has a [`RetryLayer`](crate::RetryLayer).
@@ -58,13 +60,15 @@ use crate::{AttemptBody, Replay};
 pub struct Adapter {
     client: reqwest::Client,
     alone: bool,
+    /// The request that this instance is for, where it was reqwest's to begin with.
+    original: Option<Arc<Original>>,
 }
 
 impl Adapter {
     /// Sends by this client. Build it with `.retry(reqwest::retry::never())`: nothing of reqwest's own retries is left
     /// under this adapter, and its configuration should say so.
     pub const fn new(client: reqwest::Client) -> Self {
-        Adapter { client, alone: false }
+        Adapter { client, alone: false, original: None }
     }
 
     /// States that an attempt is one request: the client was built with `redirect::Policy::none()`. Then what HTTP/2
@@ -73,6 +77,11 @@ impl Adapter {
     pub const fn one_request_per_attempt(mut self) -> Self {
         self.alone = true;
         self
+    }
+
+    /// For the attempts of this one request.
+    pub(super) fn sends(&mut self, original: Original) {
+        self.original = Some(Arc::new(original));
     }
 
     /// The client.
@@ -101,7 +110,11 @@ where
     }
 
     fn call(&mut self, request: Request<AttemptBody<B>>) -> AdapterFuture {
-        match outgoing(request, self.alone) {
+        let request = match &self.original {
+            Some(original) => Ok(original.attempt(request, self.alone)),
+            None => outgoing(request, self.alone),
+        };
+        match request {
             Ok(request) => {
                 let asked = (!self.alone).then(|| Asked::of(request.url()));
                 AdapterFuture { state: State::Sent { pending: self.client.call(request), asked } }
@@ -155,69 +168,12 @@ impl Future for AdapterFuture {
     }
 }
 
-/// In the extensions of a request whose body is in memory, and may be handed over as it is.
-#[derive(Clone, Copy)]
-struct InMemory;
-
-/// In the extensions of a request: what its URL ends with, and `http::Uri` has no place for. It is never sent, and still
-/// there for a middleware below and in the answer's URL.
-#[derive(Clone)]
-struct Fragment(Arc<str>);
-
-/// reqwest's request as `http`'s, with these extensions beside its own. `whole`: a body that is in memory will be handed
-/// over as it is.
-pub(in crate::clients) fn prepare(
-    request: reqwest::Request,
-    extensions: Extensions,
-    whole: bool,
-) -> Result<Request<reqwest::Body>, reqwest::Error> {
-    let in_memory = request.body().is_none_or(|body| body.as_bytes().is_some());
-    let fragment = request.url().fragment().map(|fragment| Fragment(fragment.into()));
-    let mut request = Request::try_from(request).map_err(without_secrets)?;
-    request.extensions_mut().extend(extensions);
-    if let Some(fragment) = fragment {
-        request.extensions_mut().insert(fragment);
-    }
-    if whole && in_memory {
-        request.extensions_mut().insert(InMemory);
-    }
-    Ok(request)
-}
-
-/// An attempt as reqwest sends it.
-pub(in crate::clients) fn outgoing<B>(
-    request: Request<AttemptBody<B>>,
-    alone: bool,
-) -> Result<reqwest::Request, reqwest::Error>
+/// An attempt as reqwest sends it, of which nothing is known but what `http`'s request says.
+fn outgoing<B>(request: Request<AttemptBody<B>>, alone: bool) -> Result<reqwest::Request, reqwest::Error>
 where
     B: Replay<Data = Bytes> + Send + Sync + Unpin + 'static,
 {
-    let (mut parts, mut body) = request.into_parts();
-    let in_memory = parts.extensions.remove::<InMemory>().and_then(|_| read_at_once(&mut body));
-    let body = match in_memory {
-        Some(bytes) => bytes.into(),
-        None => {
-            if !alone {
-                body.may_be_followed();
-            }
-            reqwest::Body::wrap(Upload::new(body))
-        }
-    };
-    let fragment = parts.extensions.remove::<Fragment>();
-    let mut request = reqwest::Request::try_from(Request::from_parts(parts, body))?;
-    if let Some(Fragment(fragment)) = fragment {
-        request.url_mut().set_fragment(Some(&fragment));
-    }
-    Ok(request)
-}
-
-/// The whole of a body that is in memory. Read here, under the eyes of the attempt: its errors prove nothing then.
-fn read_at_once<B: Replay<Data = Bytes> + Unpin>(body: &mut AttemptBody<B>) -> Option<Bytes> {
-    match Pin::new(body).poll_frame(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(None) => Some(Bytes::new()),
-        Poll::Ready(Some(Ok(frame))) => frame.into_data().ok(),
-        Poll::Ready(Some(Err(_))) | Poll::Pending => None,
-    }
+    reqwest::Request::try_from(request.map(|body| Upload::wrap(body, alone)))
 }
 
 /// The same error, without what its URL may hold of secrets (reqwest's advice in `Error::url_mut`).

@@ -24,9 +24,13 @@ pub(super) struct Upload<B: Body> {
     body: AttemptBody<B>,
 }
 
-impl<B: Body> Upload<B> {
-    pub(super) const fn new(body: AttemptBody<B>) -> Self {
-        Upload { body }
+impl<B: Replay<Data = Bytes> + Send + Sync + Unpin + 'static> Upload<B> {
+    /// As reqwest's body. `alone`: no other request can follow it within the attempt.
+    pub(super) fn wrap(body: AttemptBody<B>, alone: bool) -> reqwest::Body {
+        if !alone {
+            body.may_be_followed();
+        }
+        reqwest::Body::wrap(Upload { body })
     }
 }
 
@@ -48,7 +52,6 @@ impl<B: Replay + Unpin> Body for Upload<B> {
 }
 
 /// Who was asked, to be compared with who answered where reqwest follows redirects.
-#[derive(PartialEq, Eq)]
 pub(in crate::clients) struct Asked {
     host: Option<String>,
     /// `None`: that of its scheme, so that the way from `http` to `https` is to the same host.
@@ -58,6 +61,10 @@ pub(in crate::clients) struct Asked {
 impl Asked {
     pub(in crate::clients) fn of(url: &Url) -> Self {
         Asked { host: url.host_str().map(str::to_owned), port: url.port() }
+    }
+
+    fn answered(&self, url: &Url) -> bool {
+        self.host.as_deref() == url.host_str() && self.port == url.port()
     }
 }
 
@@ -138,7 +145,7 @@ pub(in crate::clients) fn incoming(mut whole: reqwest::Response, asked: Option<&
     *response.version_mut() = whole.version();
     mem::swap(response.headers_mut(), whole.headers_mut());
     mem::swap(response.extensions_mut(), whole.extensions_mut());
-    if asked.is_some_and(|asked| *asked != Asked::of(whole.url())) {
+    if asked.is_some_and(|asked| !asked.answered(whole.url())) {
         another_host::of_another_host(response.extensions_mut());
     }
     response.map(|()| ResponseBody { kind: Kind::Whole(whole) })

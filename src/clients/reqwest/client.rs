@@ -2,16 +2,19 @@
 
 use std::{fmt, future::poll_fn};
 
-use http::{Extensions, Method};
+use bytes::Bytes;
+use http::{Extensions, Method, Request, Response};
+use http_body_util::Full;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use super::{
-    Adapter, RequestBuilder,
-    adapter::{prepare, without_secrets},
+    Adapter, RequestBuilder, ResponseBody,
+    adapter::without_secrets,
     bodies::into_response,
+    original::{in_memory, prepare},
 };
-use crate::{Error, Policy, RetryLayer, StandardPolicy, retry::Retry};
+use crate::{AnswerBody, Error, Policy, Replay, RetryLayer, StandardPolicy, retry::Retry};
 
 /// A client that sends by this reqwest client and repeats by this policy.
 ///
@@ -104,11 +107,30 @@ impl<P: Policy + Clone> Client<P> {
         request: reqwest::Request,
         extensions: Extensions,
     ) -> Result<reqwest::Response, Error> {
-        let request = prepare(request, extensions, self.whole).map_err(refused)?;
+        let is_in_memory = request.body().is_none_or(|body| body.as_bytes().is_some());
+        let (request, original) = prepare(request, extensions, self.whole).map_err(refused)?;
         let mut service = self.service.clone();
-        poll_fn(|cx| Service::<http::Request<reqwest::Body>>::poll_ready(&mut service, cx)).await?;
-        service.call(request).await.map(into_response)
+        service.get_mut().sends(original);
+        let (head, mut body) = request.into_parts();
+        // Known to be whole and not to fail: needs no tape.
+        let answer = match is_in_memory.then(|| in_memory(&mut body)).flatten() {
+            Some(bytes) => sent(service, Request::from_parts(head, Full::new(bytes))).await,
+            None => sent(service, Request::from_parts(head, body)).await,
+        };
+        answer.map(into_response)
     }
+}
+
+async fn sent<P, B>(
+    mut service: Retry<Adapter, P>,
+    request: Request<B>,
+) -> Result<Response<AnswerBody<ResponseBody>>, Error>
+where
+    P: Policy + Clone,
+    B: Replay<Data = Bytes> + Send + Sync + Unpin + 'static,
+{
+    poll_fn(|cx| Service::<Request<B>>::poll_ready(&mut service, cx)).await?;
+    service.call(request).await
 }
 
 /// A request that could not be built, and so was not sent.

@@ -63,6 +63,7 @@ mod adapter;
 mod bodies;
 mod check;
 mod client;
+mod original;
 mod request;
 
 pub use adapter::{Adapter, AdapterFuture};
@@ -72,6 +73,8 @@ pub use client::{Client, client};
 pub use request::RequestBuilder;
 
 #[cfg(feature = "reqwest-middleware")]
-pub(super) use adapter::{outgoing, prepare, without_secrets};
+pub(super) use adapter::without_secrets;
 #[cfg(feature = "reqwest-middleware")]
 pub(super) use bodies::{Asked, incoming};
+#[cfg(feature = "reqwest-middleware")]
+pub(super) use original::prepare;

@@ -127,15 +127,6 @@ impl Check {
                 self.add(format!("`open_above` is {share}: write a share of the capacity, from 0 to below 1"));
             }
         }
-        if let Some(close) = s.close_above {
-            if !(close.share > 0.0 && close.share < 1.0) {
-                self.add(format!(
-                    "`close_above.share` is {}: write a share between 0 and 1, or leave it out",
-                    close.share
-                ));
-            }
-            self.in_range("`close_above.weight`", close.weight, 0.01, 1.0);
-        }
         if s.reserve_per_second != 0.0 {
             self.add(format!(
                 "`reserve_per_second` is {}, which only a window has: write `refill_per_second`",
@@ -167,7 +158,6 @@ impl Check {
             ("refund_on_success", s.refund_on_success == plain.refund_on_success),
             ("refill_per_second", s.refill_per_second == plain.refill_per_second),
             ("open_above", s.open_above == plain.open_above),
-            ("close_above", s.close_above == plain.close_above),
         ] {
             if !same {
                 self.add(format!("`{name}` says nothing in a window: leave it out, or leave out `window`"));

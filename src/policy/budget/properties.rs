@@ -209,7 +209,7 @@ proptest! {
     #[test]
     fn threads_lose_nothing(plans in proptest::collection::vec(proptest::collection::vec(op(), 1..200), 4)) {
         // So large that neither end is met, so that the order does not matter.
-        let setting = BudgetSetting::bucket(1_000_000.0).initial(500_000.0).cost(1.7).throttled_cost(0.3).per_first_success(0.201).refund_on_success(true).close_above(0.99, 0.01);
+        let setting = BudgetSetting::bucket(1_000_000.0).initial(500_000.0).cost(1.7).throttled_cost(0.3).per_first_success(0.201).refund_on_success(true);
         let budget = Budget::custom(setting).unwrap();
         let moved: i64 = thread::scope(|scope| {
             let threads: Vec<_> = plans.iter().map(|plan| scope.spawn(|| run(&budget, plan))).collect();

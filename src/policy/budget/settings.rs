@@ -20,7 +20,7 @@ use super::check::down_to_thousandth;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BudgetSetting {
-    /// The most tokens the bucket holds. 0 to 4 294 967 295; usually 5.
+    /// The most tokens the bucket holds. 0 to 4 294 967 295; usually 10.
     pub capacity: f64,
     /// The tokens it starts with, at most `capacity`. Above zero, or the first failure of a new process is final.
     pub initial: f64,
@@ -44,23 +44,12 @@ pub struct BudgetSetting {
     pub refill_per_second: f64,
     /// Retries only while the level is above this share of `capacity` (0 up to, not including, 1).
     pub open_above: Option<f64>,
-    /// No retries while too many first tries fail.
-    pub close_above: Option<CloseAbove>,
     /// Forget what is older than this (1 to 60 s): a sliding window of first tries and retries instead of a bucket. It
     /// uses `per_first_try` and `reserve_per_second` only.
     pub window: Option<Duration>,
     /// In a window: retries per second that are allowed beside the share. Low-rate clients live on it, and it undoes
     /// the share for them; usually 0. A bucket has `refill_per_second` instead.
     pub reserve_per_second: f64,
-}
-
-/// When a bucket closes although it holds tokens.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CloseAbove {
-    /// The moving share of failed first tries above which no retry is made: between 0 and 1.
-    pub share: f64,
-    /// The weight of the newest first try in that share: 0.01 to 1. About `1 / weight` calls are remembered.
-    pub weight: f64,
 }
 
 impl Default for BudgetSetting {
@@ -70,9 +59,9 @@ impl Default for BudgetSetting {
 }
 
 impl BudgetSetting {
-    /// The setting of [`Budget::usual`](super::Budget::usual).
+    /// The setting of [`Budget::usual`](super::Budget::usual): gRPC's rule with numbers of its own.
     pub fn usual() -> Self {
-        Self::bucket(5.0).per_first_success(0.2).refund_on_success(true).close_above(0.4, 0.05)
+        Self::grpc(10.0, 0.5).per_retry_success(1.2)
     }
 
     /// A full bucket of this many retries that nothing refills.
@@ -89,7 +78,6 @@ impl BudgetSetting {
             refund_on_success: false,
             refill_per_second: 0.0,
             open_above: None,
-            close_above: None,
             window: None,
             reserve_per_second: 0.0,
         }
@@ -140,14 +128,6 @@ macro_rules! setters {
             #[must_use]
             pub fn open_above(mut self, share: f64) -> Self {
                 self.open_above = Some(share);
-                self
-            }
-
-            /// Sets [`close_above`](Self::close_above): no retry while the moving share of failed first tries, in
-            /// which the newest weighs `weight`, is above `share`.
-            #[must_use]
-            pub fn close_above(mut self, share: f64, weight: f64) -> Self {
-                self.close_above = Some(CloseAbove { share, weight });
                 self
             }
         }

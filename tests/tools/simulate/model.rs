@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redial::{
-    RequestOptions, Transient,
+    RequestOptions, StandardPolicy, Transient,
     policy::{Backoff, budget::Budget},
     simulate::{Figures, Scenario, Strategy, TroubleKind, draw, run, run_watched},
 };
@@ -67,7 +67,7 @@ fn what_no_policy_repeats_is_sent_once() {
     assert!(figures(&outage, &Strategy::policy("stated", policy, &stated)).load_factor > 1.0);
     let nothing = builder().build().map(|_| Transient::none()).unwrap();
     let timeouts = redial::Timeouts { attempt: Duration::from_secs(2), total: Duration::from_secs(10) };
-    let unlisted = redial::StandardPolicy::builder("orders", timeouts, nothing);
+    let unlisted = StandardPolicy::builder("orders", timeouts, nothing);
     assert_eq!(figures(&outage, &strategy("unlisted", unlisted)).load_factor, 1.0);
 }
 
@@ -83,6 +83,19 @@ fn no_attempt_comes_before_the_server_said() {
     let TroubleKind::RateLimit { retry_after, .. } = &mut limited.trouble.kind else { panic!("a limit") };
     *retry_after = None;
     assert!(figures(&limited, &unlimited()).load_factor > 1.3);
+}
+
+/// Each 429 holds all retries of its client, so that they gather while the limit lasts.
+#[test]
+fn those_who_were_held_do_not_come_back_together() {
+    let limited = scenario("rate-limit");
+    let timeouts = redial::Timeouts { attempt: Duration::from_secs(2), total: Duration::from_secs(60) };
+    let rejecting = Transient::usual().rejected(429, "tested");
+    let held = figures(&limited, &strategy("held", StandardPolicy::builder("orders", timeouts, rejecting)));
+    let none = figures(&limited, &Strategy::no_retry());
+    println!("peak {} of {}, success {} of {}", held.peak, none.peak, held.success, none.success);
+    assert!(held.peak < 3.0 * none.peak, "{} of {}", held.peak, none.peak);
+    assert!(held.success > none.success + 0.1, "{} of {}", held.success, none.success);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use redial::{
 
 use super::{figures, scenario, with_budget};
 
-/// Goodput in a brown-out to half (%), success at 20 % random failures (%), load factor in a full outage.
+/// Success in a brown-out to half (%) and at 20 % random failures (%), load factor in a full outage.
 struct Row {
     strategy: Strategy,
     expected: [f64; 3],
@@ -24,7 +24,7 @@ fn row(name: &str, budget: Budget, expected: [f64; 3]) -> Row {
 }
 
 /// How far the mean of three seeds may be from what was measured.
-const TOLERANCE: [f64; 3] = [1.6, 0.6, 0.03];
+const TOLERANCE: [f64; 3] = [1.0, 0.4, 0.02];
 
 #[test]
 fn the_measured_rows() {
@@ -34,8 +34,10 @@ fn the_measured_rows() {
         row("full jitter, no budget", Budget::unlimited("measured"), [2.5, 99.2, 3.0]),
         row("AWS retry 2.1", Budget::aws(), [40.2, 99.2, 1.18]),
         row("gRPC 10/0.1", Budget::grpc(10.0, 0.1).unwrap(), [46.8, 82.9, 1.02]),
-        row("100, cost 10, +1", Budget::custom(small).unwrap(), [43.8, 90.1, 1.05]),
-        row("usual", Budget::usual(), [46.2, 99.0, 1.025]),
+        // The rule that was measured gives a retry's cost back: without, a fifth of failures is more than it pays for.
+        row("100, cost 10, +1, back", Budget::custom(small.refund_on_success(true)).unwrap(), [43.8, 99.2, 1.05]),
+        row("100, cost 10, +1", Budget::custom(small).unwrap(), [44.5, 89.9, 1.05]),
+        row("usual", Budget::usual(), [46.7, 99.1, 1.02]),
     ];
     println!("{:24} {:>9} {:>9} {:>9}", "", "brown-out", "failures", "outage");
     for Row { strategy, expected } in rows {
@@ -55,7 +57,7 @@ fn measured(strategy: &Strategy) -> [f64; 3] {
             scenario.seed = seed;
             figures(&scenario, strategy)
         });
-        sums[0] += 100.0 * runs[0].goodput;
+        sums[0] += 100.0 * runs[0].success;
         sums[1] += 100.0 * runs[1].success;
         sums[2] += runs[2].load_factor;
     }
@@ -63,7 +65,7 @@ fn measured(strategy: &Strategy) -> [f64; 3] {
 }
 
 /// Where nothing can be reached, every request is provably unsent, and its first repeat costs nothing: a budget that is
-/// closed, or spent where its setting never closes, bounds that as well.
+/// closed or spent bounds that as well.
 #[test]
 fn nothing_can_be_reached() {
     let mut unreachable = scenario("outage");

@@ -7,8 +7,8 @@ use crate::{Error, Filter, JobId, JobRow, Pause, Scope, State, Stats};
 use super::{
     SqlStore, Value,
     columns::{self, read},
-    db::SqlTransaction,
     enqueue::ms,
+    transaction::SqlTransaction,
 };
 
 /// How many jobs a list holds, unless it is asked for fewer.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::{Enqueued, Error, JobId, NewJob, Unique};
+use crate::{Enqueued, Error, JobId, Lease, NewJob, Unique};
 
-use super::{SqlStore, Value, db::SqlTransaction, import::IMPORTING};
+use super::{SqlStore, Value, db::Row, import::IMPORTING, transaction::SqlTransaction};
 
 /// How often an insert and the look at what was in its way are tried: each time another process must have enqueued a job
 /// and ended it in between.
@@ -15,39 +15,99 @@ const TRIES: usize = 20;
 /// What [`Unique::ActiveOrCompleted`] means by its time: longer than any clock has run.
 const EVER: i64 = 1 << 52;
 
+/// How many rows one statement has at most, and how many bytes of payload. What somebody else does to their targets while it
+/// runs, it does not see: so it is short.
+const ROWS: usize = 100;
+const BYTES: usize = 4 * 1024 * 1024;
+
 /// The job stands in for the target's newest one where that has failed: so that one and the same failure has one
 /// successor, whether a sweep or somebody else enqueues it. With another payload it is other work, under other keys.
 /// Keys have no age (0) until they can have been sent: the first claim of their chain says when.
 ///
-/// `$8`: how long ago a COMPLETED one must be. Where that is asked, an active one is looked for as well: it may complete
-/// while this statement runs. `$10`: 1 for a batch, which leaves a failure that recovery is to repair.
+/// `apart`: how long ago a COMPLETED one must be. Where that is asked, an active one is looked for as well: it may complete
+/// while this statement runs. `$1`: 1 for a batch, which leaves a failure that recovery is to repair: a batch comes again
+/// and again, and would else spend in minutes what recovery spreads over hours.
 const INSERT: &str = "
+WITH r AS MATERIALIZED ({incoming2})
 INSERT INTO {jobs} (job_type, target, payload, state, provider, origin, once, unique_ms, attempt, run_at,
     parent_id, root_id, chain, chain_at, unknown_before, trace, created_at)
-SELECT $1, $2, $3, 'PENDING', $4, 'ENQUEUED', $5, COALESCE($8, 0), COALESCE(p.attempt, 0) + 1,
-    {max}({now} + $6, COALESCE(p.not_before, 0)),
-    p.id, COALESCE(p.root_id, p.id),
-    CASE WHEN p.payload = $3 THEN p.chain ELSE $7 END, CASE WHEN p.payload = $3 THEN p.chain_at ELSE 0 END,
-    COALESCE(p.outcome_unknown, 0), $9, {now}
-FROM (SELECT 1 AS one) AS o
-LEFT JOIN (SELECT * FROM {jobs} WHERE job_type = $1 AND target = $2 ORDER BY id DESC LIMIT 1) AS p
-    ON p.state IN ('FAILED', 'DEAD')
-WHERE ($8 IS NULL OR NOT EXISTS (
-        SELECT 1 FROM {jobs} AS c WHERE c.job_type = $1 AND c.target = $2
-            AND (c.state IN ('PENDING', 'PROCESSING') OR (c.state = 'COMPLETED' AND c.finished_at > {now} - $8))))
-    AND ($10 = 0 OR p.retry_at IS NULL)
+SELECT r.job_type, r.target, r.payload, 'PENDING', r.provider, 'ENQUEUED', r.once, COALESCE(r.apart, 0),
+    COALESCE(p.attempt, 0) + 1, {max}({now} + r.delay, COALESCE(p.not_before, 0)), p.id, COALESCE(p.root_id, p.id),
+    CASE WHEN p.payload = r.payload THEN p.chain ELSE r.chain END,
+    CASE WHEN p.payload = r.payload THEN p.chain_at ELSE 0 END,
+    COALESCE(p.outcome_unknown, 0), r.trace, {now}
+FROM r
+LEFT JOIN {jobs} AS p ON p.state IN ('FAILED', 'DEAD')
+    AND p.id = (SELECT max(n.id) FROM {jobs} AS n WHERE n.job_type = r.job_type AND n.target = r.target)
+WHERE (r.apart IS NULL OR NOT EXISTS (
+        SELECT 1 FROM {jobs} AS c WHERE c.job_type = r.job_type AND c.target = r.target
+            AND (c.state IN ('PENDING', 'PROCESSING') OR (c.state = 'COMPLETED' AND c.finished_at > {now} - r.apart))))
+    AND ($1 = 0 OR p.retry_at IS NULL)
+ORDER BY r.place
 ON CONFLICT DO NOTHING
-RETURNING id, parent_id";
+RETURNING id, job_type, target, parent_id";
 
-/// The intent to repair the failure is fulfilled.
-const TAKEN_OVER: &str = "UPDATE {jobs} SET retry_at = NULL WHERE id = $1 AND retry_at IS NOT NULL";
+/// The intent to repair these failures is fulfilled.
+const TAKEN_OVER: &str = "UPDATE {jobs} SET retry_at = NULL
+WHERE id IN (SELECT l.id FROM {leases1}) AND retry_at IS NOT NULL";
 
 const IN_THE_WAY: &str = "
-SELECT id, state FROM {jobs}
-WHERE job_type = $1 AND target = $2
-    AND (state IN ('PENDING', 'PROCESSING') OR (state = 'COMPLETED' AND finished_at > {now} - $3)
-        OR (state = 'FAILED' AND retry_at IS NOT NULL AND $4 = 1))
-ORDER BY CASE state WHEN 'COMPLETED' THEN 1 WHEN 'FAILED' THEN 2 ELSE 0 END, id DESC LIMIT 1";
+WITH r AS MATERIALIZED ({incoming2})
+SELECT w.id, w.job_type, w.target, w.state FROM r
+JOIN {jobs} AS w ON w.id = (
+    SELECT i.id FROM {jobs} AS i WHERE i.job_type = r.job_type AND i.target = r.target
+        AND (i.state IN ('PENDING', 'PROCESSING') OR (i.state = 'COMPLETED' AND i.finished_at > {now} - r.apart)
+            OR (i.state = 'FAILED' AND i.retry_at IS NOT NULL AND $1 = 1))
+    ORDER BY CASE i.state WHEN 'COMPLETED' THEN 1 WHEN 'FAILED' THEN 2 ELSE 0 END, i.id DESC LIMIT 1)";
+
+/// A job that comes in, with what its row says beside it.
+#[derive(Debug)]
+pub(super) struct Incoming<'j> {
+    pub(super) job: &'j NewJob,
+    pub(super) once: i64,
+    pub(super) apart: Option<i64>,
+    pub(super) delay: i64,
+    pub(super) chain: String,
+    /// In the order of those that were asked for.
+    place: usize,
+}
+
+impl<'j> Incoming<'j> {
+    pub(super) fn new((place, job): (usize, &'j NewJob)) -> Self {
+        let (once, apart) = apart(job.unique);
+        Self { job, once, apart, delay: ms(job.delay), chain: Uuid::now_v7().to_string(), place }
+    }
+
+    pub(super) fn key(&self) -> (&'j str, &'j str) {
+        (&self.job.job_type, &self.job.target)
+    }
+}
+
+/// What one statement takes: as many as it may, and of each target one.
+pub(super) fn groups<'g, 'j>(sorted: &'g [Incoming<'j>]) -> Vec<&'g [Incoming<'j>]> {
+    let (mut groups, mut first, mut bytes) = (Vec::new(), 0, 0);
+    for (at, row) in sorted.iter().enumerate() {
+        let size = row.job.payload.len();
+        let is_again = at > first && sorted[at - 1].key() == row.key();
+        if at > first && (is_again || at - first == ROWS || bytes + size > BYTES) {
+            groups.push(&sorted[first..at]);
+            (first, bytes) = (at, 0);
+        }
+        bytes += size;
+    }
+    if first < sorted.len() {
+        groups.push(&sorted[first..]);
+    }
+    groups
+}
+
+/// What came of asking once.
+enum Asked {
+    NotDue,
+    Enqueued(Vec<Enqueued>),
+    /// A job was in the way of one of them, and gone before it could be named.
+    Overtaken,
+}
 
 impl SqlStore {
     /// `None`: the tick is not due.
@@ -56,33 +116,37 @@ impl SqlStore {
         tick: Option<(&str, Duration)>,
         jobs: &[NewJob],
     ) -> Result<Option<Vec<Enqueued>>, Error> {
-        let enqueued = self.enqueue_synced(tick, jobs).await;
-        // It is enqueued or not, whatever comes of this.
-        let _ = self.0.db.end_synced(self.0.own_file).await;
-        enqueued
+        // Always in the same order: two that enqueue the same targets wait for each other, and never in a circle. For the
+        // same reason one that is overtaken begins anew.
+        let mut sorted: Vec<_> = jobs.iter().enumerate().map(Incoming::new).collect();
+        sorted.sort_by(|a, b| a.key().cmp(&b.key()));
+        for _ in 0..TRIES {
+            match self.ask(tick, &sorted).await? {
+                Asked::NotDue => return Ok(None),
+                Asked::Enqueued(each) => return Ok(Some(each)),
+                Asked::Overtaken => {}
+            }
+        }
+        Err(overtaken())
     }
 
-    async fn enqueue_synced(
-        &self,
-        tick: Option<(&str, Duration)>,
-        jobs: &[NewJob],
-    ) -> Result<Option<Vec<Enqueued>>, Error> {
+    async fn ask(&self, tick: Option<(&str, Duration)>, sorted: &[Incoming<'_>]) -> Result<Asked, Error> {
         let failed = |error| Error::store("enqueue", error);
-        let mut tx = self.0.db.begin_synced(self.0.own_file).await.map_err(failed)?;
-        let mut enqueued = Vec::with_capacity(jobs.len());
+        let mut tx = self.0.db.begin_synced().await.map_err(failed)?;
+        let mut enqueued = Vec::with_capacity(sorted.len());
         {
             let mut connection = tx.connection();
             if let Some((name, every)) = tick
                 && !self.take_tick_in(&mut connection, name, every).await.map_err(failed)?
             {
-                return Ok(None);
+                return Ok(Asked::NotDue);
             }
             self.shared_lock(&mut connection, IMPORTING).await.map_err(failed)?;
-            // Always in the same order: two that enqueue the same targets wait for each other, and never in a circle.
-            let mut order: Vec<_> = jobs.iter().enumerate().collect();
-            order.sort_by(|(_, a), (_, b)| (&a.job_type, &a.target).cmp(&(&b.job_type, &b.target)));
-            for (place, job) in order {
-                enqueued.push((place, self.enqueue_one(&mut connection, job, tick.is_some()).await?));
+            for group in groups(sorted) {
+                match self.enqueue_group(&mut connection, group, tick.is_some()).await.map_err(failed)? {
+                    Some(each) => enqueued.extend(group.iter().map(|row| row.place).zip(each)),
+                    None => return Ok(Asked::Overtaken),
+                }
             }
             if enqueued.iter().any(|(_, each)| each.is_new()) {
                 self.tell(&mut connection).await.map_err(failed)?;
@@ -91,7 +155,7 @@ impl SqlStore {
         tx.commit().await.map_err(failed)?;
         self.0.waker.wake();
         enqueued.sort_unstable_by_key(|(place, _)| *place);
-        Ok(Some(enqueued.into_iter().map(|(_, each)| each).collect()))
+        Ok(Asked::Enqueued(enqueued.into_iter().map(|(_, each)| each).collect()))
     }
 
     /// Enqueues a job in a transaction of yours: it is there if and only if that commits.
@@ -112,57 +176,63 @@ impl SqlStore {
             )));
         }
         self.shared_lock(&mut tx, IMPORTING).await.map_err(|error| Error::store("enqueue", error))?;
-        let enqueued = self.enqueue_one(&mut tx, job, false).await?;
+        let rows = [Incoming::new((0, job))];
+        let mut enqueued = None;
+        for _ in 0..TRIES {
+            let each =
+                self.enqueue_group(&mut tx, &rows, false).await.map_err(|error| Error::store("enqueue", error))?;
+            enqueued = each.and_then(|each| each.first().copied());
+            if enqueued.is_some() {
+                break;
+            }
+        }
+        let enqueued = enqueued.ok_or_else(overtaken)?;
         if enqueued.is_new() {
             self.tell(&mut tx).await.map_err(|error| Error::store("enqueue", error))?;
         }
         Ok(enqueued)
     }
 
-    /// `batch`: the failures that recovery is to repair are left to it. A batch comes again and again, and would else spend
-    /// in minutes what recovery spreads over hours.
-    async fn enqueue_one(&self, tx: &mut SqlTransaction<'_>, job: &NewJob, batch: bool) -> Result<Enqueued, Error> {
-        let failed = |error| Error::store("enqueue", error);
+    /// Of each target one, in the order of the targets. `None`: a job was in the way of one of them, and is gone.
+    async fn enqueue_group(
+        &self,
+        tx: &mut SqlTransaction<'_>,
+        group: &[Incoming<'_>],
+        batch: bool,
+    ) -> sqlx::Result<Option<Vec<Enqueued>>> {
         let dialect = &self.0.dialect;
-        let (once, apart) = apart(job.unique);
-        let chain = Uuid::now_v7().to_string();
-        for _ in 0..TRIES {
-            let values = [
-                Value::Text(&job.job_type),
-                Value::Text(&job.target),
-                Value::Text(&job.payload),
-                Value::MaybeText(job.provider.as_deref()),
-                Value::Int(once),
-                Value::Int(ms(job.delay)),
-                Value::Text(&chain),
-                Value::MaybeInt(apart),
-                Value::MaybeText(job.trace.as_deref()),
-                Value::Int(i64::from(batch)),
-            ];
-            let rows = tx.fetch(dialect.render(INSERT), &values).await.map_err(failed)?;
-            if let Some(row) = rows.first() {
-                if let Some(parent) = row.maybe_int(1).map_err(failed)? {
-                    tx.fetch(dialect.render(TAKEN_OVER), &[Value::Int(parent)]).await.map_err(failed)?;
-                }
-                return Ok(Enqueued::New(JobId(row.int(0).map_err(failed)?)));
+        let place = |row: &Row| -> sqlx::Result<Option<usize>> {
+            let (job_type, target) = (row.text(1)?, row.text(2)?);
+            Ok(group.binary_search_by(|each| each.key().cmp(&(&job_type, &target))).ok())
+        };
+        let mut each = vec![None; group.len()];
+        let mut parents = Vec::new();
+        let batch = Value::Int(i64::from(batch));
+        for row in tx.fetch(dialect.render(INSERT), &[batch.clone(), Value::Incoming(group)]).await? {
+            if let Some(place) = place(&row)? {
+                each[place] = Some(Enqueued::New(JobId(row.int(0)?)));
             }
-            let values = [
-                Value::Text(&job.job_type),
-                Value::Text(&job.target),
-                Value::MaybeInt(apart),
-                Value::Int(i64::from(batch)),
-            ];
-            let rows = tx.fetch(dialect.render(IN_THE_WAY), &values).await.map_err(failed)?;
-            if let Some(row) = rows.first() {
-                let id = JobId(row.int(0).map_err(failed)?);
-                return Ok(match row.text(1).map_err(failed)?.as_str() {
+            if let Some(parent) = row.maybe_int(3)? {
+                parents.push(Lease { id: JobId(parent), token: 0 });
+            }
+        }
+        if !parents.is_empty() {
+            tx.fetch(dialect.render(TAKEN_OVER), &[Value::Leases(&parents)]).await?;
+        }
+        if each.contains(&None) {
+            for row in tx.fetch(dialect.render(IN_THE_WAY), &[batch, Value::Incoming(group)]).await? {
+                let id = JobId(row.int(0)?);
+                let known = match row.text(3)?.as_str() {
                     "COMPLETED" => Enqueued::AlreadyCompleted(id),
                     // A FAILED one as well: recovery has it.
                     _ => Enqueued::AlreadyActive(id),
-                });
+                };
+                if let Some(place) = place(&row)? {
+                    each[place].get_or_insert(known);
+                }
             }
         }
-        Err(Error::store("enqueue", format!("a job of `{}` was in the way {TRIES} times, and gone", job.job_type)))
+        Ok(each.into_iter().collect())
     }
 
     /// PostgreSQL tells other processes at the commit.
@@ -170,6 +240,10 @@ impl SqlStore {
         let Some(sql) = self.0.dialect.engine().notify() else { return Ok(()) };
         tx.fetch(sql.to_owned(), &[Value::Text(self.0.waker.channel())]).await.map(drop)
     }
+}
+
+fn overtaken() -> Error {
+    Error::store("enqueue", format!("a job was in the way {TRIES} times, and gone"))
 }
 
 /// Whether one that COMPLETED is enough for ever, and how long ago it must be otherwise.

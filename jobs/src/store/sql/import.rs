@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::{DeadReason, Error, ImportOptions, Imported};
+use crate::{DeadReason, Error, ImportOptions, ImportSummary, Imported, observe};
 
 use super::{
     SqlStore, Value,
@@ -26,27 +26,31 @@ pub(super) const IMPORTING: &str = "import";
 const KNOWN: &str = "SELECT id FROM {jobs} WHERE job_type = $1 AND target = $2 LIMIT 1";
 
 impl SqlStore {
-    pub(super) async fn import_failures(&self, failures: &[Imported], options: &ImportOptions) -> Result<u64, Error> {
+    pub(super) async fn import_failures(
+        &self,
+        failures: &[Imported],
+        options: &ImportOptions,
+    ) -> Result<ImportSummary, Error> {
         let failed = |error| Error::store("import", error);
         let dialect = &self.0.dialect;
         let wanted = |failure: &&Imported| options.since.is_none_or(|since| failure.failed_at >= since);
         let wanted: Vec<_> = failures.iter().filter(wanted).collect();
         let step = options.spread / u32::try_from(wanted.len()).unwrap_or(u32::MAX).max(1);
         let mut tx = self.0.db.begin().await.map_err(failed)?;
-        let mut imported = 0;
+        let mut imported = ImportSummary::default();
         {
             let mut connection = tx.connection();
             // An import and whoever else imports or enqueues must see each other's targets.
             self.lock(&mut connection, IMPORTING).await.map_err(failed)?;
             for (failure, place) in wanted.into_iter().zip(0_u32..) {
-                let job = &failure.job;
+                let (job, dead) = (&failure.job, failure.class.dead_at_once());
+                let counted = if dead.is_some() { &mut imported.dead } else { &mut imported.failed };
                 if options.dry_run {
                     let values = [Value::Text(&job.job_type), Value::Text(&job.target)];
                     let known = connection.fetch(dialect.render(KNOWN), &values).await.map_err(failed)?;
-                    imported += u64::from(known.is_empty());
+                    *counted += u64::from(known.is_empty());
                     continue;
                 }
-                let dead = failure.class.dead_at_once();
                 let due = dead.is_none().then(|| ms(step.saturating_mul(place)));
                 let (once, unique) = apart(job.unique);
                 let (reason, chain) = (redial::redacted(&failure.reason), Uuid::now_v7().to_string());
@@ -66,10 +70,13 @@ impl SqlStore {
                     Value::MaybeText(job.trace.as_deref()),
                 ];
                 let rows = connection.fetch(dialect.render(IMPORT), &values).await.map_err(failed)?;
-                imported += u64::from(!rows.is_empty());
+                *counted += u64::from(!rows.is_empty());
             }
         }
         tx.commit().await.map_err(failed)?;
+        if imported.dead > 0 && !options.dry_run {
+            observe::imported_dead(imported.dead);
+        }
         Ok(imported)
     }
 }

@@ -2,11 +2,7 @@
 
 use crate::Error;
 
-use super::{
-    SqlStore, Value,
-    db::{Engine, SqlTransaction},
-    options::TABLE,
-};
+use super::{SqlStore, Value, db::Engine, dialect::TABLE, transaction::SqlTransaction};
 
 /// In order: each is run once, and never changed after it was released.
 #[cfg(feature = "sqlite")]

@@ -3,7 +3,10 @@
 mod admin;
 mod columns;
 mod db;
+mod dialect;
 mod enqueue;
+#[cfg(feature = "sqlite")]
+mod file;
 mod import;
 mod migrate;
 mod options;
@@ -12,18 +15,25 @@ mod recover;
 mod store;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod wake;
 mod work;
 
 use std::sync::Arc;
 
-pub use db::SqlTransaction;
 pub use options::SqlOptions;
+pub use transaction::SqlTransaction;
 
 use crate::Error;
 use db::{Db, Value};
-use options::Dialect;
+use dialect::Dialect;
+#[cfg(feature = "sqlite")]
+use file::File;
 use wake::Waker;
+
+/// After so long without work a connection may have died unnoticed.
+#[cfg(feature = "postgres")]
+const RESTED: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// A table of jobs in SQLite (feature `sqlite`) or PostgreSQL (feature `postgres`). Cheap to clone.
 ///
@@ -37,15 +47,13 @@ struct Inner {
     db: Db,
     dialect: Dialect,
     waker: Waker,
-    /// A file that we opened, with one connection.
-    own_file: bool,
 }
 
 impl SqlStore {
-    fn new(db: Db, options: SqlOptions, own_file: bool) -> Result<Self, Error> {
+    fn new(db: Db, options: SqlOptions) -> Result<Self, Error> {
         let dialect = Dialect::new(db.engine(), options)?;
         let waker = Waker::new(dialect.channel());
-        Ok(Self(Arc::new(Inner { db, dialect, waker, own_file })))
+        Ok(Self(Arc::new(Inner { db, dialect, waker })))
     }
 
     /// The jobs in this file, which is made where there is none, and brought up to date.
@@ -60,26 +68,25 @@ impl SqlStore {
     /// The file cannot be opened or is no database, or the options break a rule.
     #[cfg(feature = "sqlite")]
     pub async fn sqlite(path: impl AsRef<std::path::Path>, options: SqlOptions) -> Result<Self, Error> {
-        use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+        use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
         let file = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
             .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Normal)
-            .busy_timeout(std::time::Duration::from_secs(5));
-        // The connection is never given up: a database in memory would be lost with it.
-        let pool = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
+            .busy_timeout(std::time::Duration::from_secs(5))
+            // As many rows as one claim has: the thread that reads them does not wait for whoever takes them.
+            .row_buffer_size(1000);
         // Who makes the file turns WAL mode on, and for that moment SQLite turns others away at once.
         let mut tries = 0;
-        let pool = loop {
-            match pool.clone().connect_with(file.clone()).await {
-                Ok(pool) => break pool,
+        let file = loop {
+            match File::open(file.clone()).await {
+                Ok(file) => break file,
                 Err(error) if tries < 50 && is_busy(&error) => tries += 1,
                 Err(error) => return Err(Error::store("open its file", error)),
             }
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         };
-        let store = Self::new(Db::Sqlite(pool), options, true)?;
+        let store = Self::new(Db::File(file), options)?;
         store.migrate().await?;
         Ok(store)
     }
@@ -91,7 +98,20 @@ impl SqlStore {
     /// The URL is none, the server does not answer, or the options break a rule.
     #[cfg(feature = "postgres")]
     pub async fn postgres(url: &str, options: SqlOptions) -> Result<Self, Error> {
-        let pool = sqlx::postgres::PgPoolOptions::new().max_connections(10).connect(url).await;
+        let pool = sqlx::postgres::PgPoolOptions::new()
+            .max_connections(10)
+            // A look whether a connection lives is a trip to the server, and one that has just served lives.
+            .test_before_acquire(false)
+            .before_acquire(|connection, known| {
+                Box::pin(async move {
+                    if known.idle_for > RESTED {
+                        sqlx::Connection::ping(connection).await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .connect(url)
+            .await;
         Self::from_pool(pool.map_err(|error| Error::store("connect", error))?, options)
     }
 
@@ -105,7 +125,7 @@ impl SqlStore {
     ///
     /// The options break a rule.
     pub fn from_pool(pool: impl Into<SqlPool>, options: SqlOptions) -> Result<Self, Error> {
-        Self::new(pool.into().0, options, false)
+        Self::new(pool.into().0, options)
     }
 
     async fn fetch(&self, doing: &'static str, sql: &str, values: &[Value<'_>]) -> Result<Vec<db::Row>, Error> {

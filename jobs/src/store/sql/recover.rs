@@ -7,8 +7,9 @@ use crate::{Burial, Candidate, Candidates, Error, Health, JobId, Plan, Recovery,
 use super::{
     SqlStore, Value,
     columns::{count, read},
-    db::{Row, SqlTransaction},
+    db::Row,
     enqueue::ms,
+    transaction::SqlTransaction,
     work::SINCE,
 };
 

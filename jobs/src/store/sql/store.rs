@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::{
-    Candidates, Claim, Claimed, Enqueued, Error, Failed, Failure, Filter, Held, ImportOptions, Imported, JobId, JobRow,
-    JobStore, Lease, NewJob, Pause, Plan, Recovery, RecoveryStore, Retention, Scope, Stats, Swept, Wakes,
+    Candidates, Claim, Claimed, Enqueued, Error, Failed, Failure, Filter, Held, ImportOptions, ImportSummary, Imported,
+    JobId, JobRow, JobStore, Lease, NewJob, Pause, Plan, Recovery, RecoveryStore, Retention, Scope, Stats, Swept,
+    Wakes,
 };
 
 use super::{
@@ -104,7 +105,7 @@ impl JobStore for SqlStore {
         self.prune_jobs(retention).await
     }
 
-    async fn import(&self, failures: &[Imported], options: &ImportOptions) -> Result<u64, Error> {
+    async fn import(&self, failures: &[Imported], options: &ImportOptions) -> Result<ImportSummary, Error> {
         self.import_failures(failures, options).await
     }
 

@@ -78,7 +78,7 @@ impl SqlStore {
         let wakes = Wakes::of(self.0.waker.count.subscribe());
         match &self.0.db {
             #[cfg(feature = "sqlite")]
-            Db::Sqlite(_) => {}
+            Db::File(_) | Db::Sqlite(_) => {}
             #[cfg(feature = "postgres")]
             // A listener keeps its connection: of the only one it would leave none for the work.
             Db::Postgres(pool) if pool.options().get_max_connections() < 2 => {}

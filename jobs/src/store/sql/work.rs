@@ -11,8 +11,8 @@ use super::{
     SqlStore, Value,
     columns::{self, count, read},
     db::Row,
+    dialect::state_of,
     enqueue::ms,
-    options::state_of,
 };
 
 /// How many types one statement asks for.
