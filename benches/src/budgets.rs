@@ -45,7 +45,7 @@ impl Keeper {
 
     /// Nanoseconds of an operation as each of these threads sees it, while the others do the same to the same budget.
     pub fn time(self, operation: Operation, threads: usize) -> f64 {
-        let succeeds = |turn: usize| turn % 10 != 0;
+        let succeeds = |turn: usize| !turn.is_multiple_of(10);
         match self {
             Keeper::Nothing => match operation {
                 Operation::FirstTry => time(threads, 1, |turn| {
