@@ -70,7 +70,7 @@ fn a_call_that_succeeds_at_once() {
     let page = page([call(Method::GET, [status(200)])]);
     assert_eq!(value(&page, "redial_calls_total", r#"outcome="success""#), 1.0, "{page}");
     assert_eq!(value(&page, "redial_attempts_total", r#"outcome="success",error_type="""#), 1.0, "{page}");
-    assert_eq!(value(&page, "redial_budget_level", ""), 10.0, "{page}");
+    assert_eq!(value(&page, "redial_budget_level", ""), 12.5, "{page}");
     for name in ["redial_retries_total", "redial_stops_total", "redial_wait_seconds", "redial_unclassified_total"] {
         assert!(!page.contains(&format!("{name}{{")), "{name} in {page}");
     }

@@ -35,19 +35,28 @@ pub enum Keeper {
     Tower,
     /// tower-resilience's bucket, as its builder makes it.
     Resilience,
+    /// The loop around the operation, and no operation.
+    Nothing,
 }
 
 impl Keeper {
-    /// All of them.
-    pub const ALL: [Keeper; 3] = [Keeper::Redial, Keeper::Tower, Keeper::Resilience];
+    /// All of them, the loop last.
+    pub const ALL: [Keeper; 4] = [Keeper::Redial, Keeper::Tower, Keeper::Resilience, Keeper::Nothing];
 
     /// Nanoseconds of an operation as each of these threads sees it, while the others do the same to the same budget.
     pub fn time(self, operation: Operation, threads: usize) -> f64 {
+        let succeeds = |turn: usize| turn % 10 != 0;
         match self {
+            Keeper::Nothing => match operation {
+                Operation::FirstTry => time(threads, 1, |turn| {
+                    black_box(succeeds(turn));
+                }),
+                Operation::Retry => time(threads, 2, |_| ()),
+            },
             Keeper::Redial => {
                 let budget = Budget::usual();
                 match operation {
-                    Operation::FirstTry => time(threads, 1, |turn| budget.first_try(turn % 10 != 0)),
+                    Operation::FirstTry => time(threads, 1, |turn| budget.first_try(succeeds(turn))),
                     Operation::Retry => time(threads, 2, |_| {
                         let charge = budget.charge(Load::Retry).expect("a token for each thread");
                         charge.sent().succeeded();

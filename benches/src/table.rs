@@ -29,7 +29,9 @@ impl Table {
 
     /// As Markdown, in columns as wide as their widest cell.
     pub(crate) fn markdown(&self) -> String {
-        let count = self.rows[0].len();
+        // Without a bar in any row there is no column for bars, nor for marks.
+        let barred = self.rows[1..].iter().any(|row| !row[row.len() - 2].is_empty());
+        let count = self.rows[0].len() - if barred { 0 } else { 2 };
         let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).max(3);
         let widths: Vec<usize> = (0..count).map(width).collect();
         let mut text = String::new();
@@ -75,5 +77,12 @@ mod tests {
             | one     |       7 |           |     |\n\
             | another | 1234567 | at most 9 |   ✗ |\n";
         assert_eq!((&*table.markdown(), table.missed), (expected, 1));
+    }
+
+    #[test]
+    fn without_bars_there_is_no_column_for_them() {
+        let mut table = Table::new(["what", "redial"]);
+        table.row(["one".into(), "7".into()]);
+        assert_eq!(table.markdown(), "| what | redial |\n| ---- | -----: |\n| one  |      7 |\n");
     }
 }
