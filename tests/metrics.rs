@@ -98,7 +98,7 @@ fn one_that_fails_finally_and_the_server_asked_for_time() {
     assert_eq!(value(&page, "redial_attempts_total", r#"outcome="transient",error_type="503""#), 3.0, "{page}");
     assert_eq!(value(&page, "redial_wait_seconds_count", r#"by="server""#), 1.0, "{page}");
     assert_eq!(value(&page, "redial_wait_seconds_count", r#"by="policy""#), 1.0, "{page}");
-    assert_eq!(value(&page, "redial_budget_level", ""), 3.0, "{page}");
+    assert_eq!(value(&page, "redial_budget_level", ""), 9.5, "{page}");
 }
 
 #[test]
