@@ -7,7 +7,7 @@ use crate::Lease;
 use crate::NewJob;
 
 #[cfg(feature = "sqlite")]
-use super::file::{self, File, WRITING};
+use super::file::{File, WRITING};
 use super::{enqueue::Incoming, transaction::Tx};
 
 /// Which database it is.
@@ -133,9 +133,7 @@ impl Db {
                 let query = lite(sql, values);
                 let mut open = file.turn(false).await?;
                 let rows = query.fetch_all(&mut open.connection).await;
-                let rows = open.note(rows)?;
-                file::pass_on(open).await;
-                Ok(rows.into_iter().map(Row::Sqlite).collect())
+                Ok(open.note(rows)?.into_iter().map(Row::Sqlite).collect())
             }
             #[cfg(feature = "sqlite")]
             Db::Sqlite(pool) => Ok(lite(sql, values).fetch_all(pool).await?.into_iter().map(Row::Sqlite).collect()),
@@ -152,9 +150,7 @@ impl Db {
                 let query = lite(sql, values);
                 let mut open = file.turn(false).await?;
                 let done = query.execute(&mut open.connection).await;
-                let done = open.note(done)?;
-                file::pass_on(open).await;
-                Ok(done.rows_affected())
+                Ok(open.note(done)?.rows_affected())
             }
             #[cfg(feature = "sqlite")]
             Db::Sqlite(pool) => Ok(lite(sql, values).execute(pool).await?.rows_affected()),

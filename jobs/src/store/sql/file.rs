@@ -93,12 +93,6 @@ impl Open {
     }
 }
 
-/// Whoever waits asks SQLite first, and is served while we read what we were answered.
-pub(super) async fn pass_on(open: OwnedMutexGuard<Open>) {
-    drop(open);
-    tokio::task::yield_now().await;
-}
-
 /// A transaction that has the file until it ends. `sqlx::Transaction` would borrow the connection that it has with it.
 pub(super) struct FileTransaction {
     file: File,
