@@ -96,6 +96,7 @@ pub(crate) fn dead(job: &Claimed, failure: &Failure, reason: DeadReason, failure
 }
 
 /// Those of one import together: each of them was an ERROR where it comes from, or should have been.
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub(crate) fn imported_dead(count: u64) {
     event!(target: TARGET, Level::ERROR, count, "jobs were imported as DEAD: a person must look");
 }
