@@ -37,6 +37,11 @@ fn main() {
     if !callgrind::is_installed() {
         report.without_valgrind();
     }
+    report.say(
+        "A call is the making of its request (8 headers, 256 bytes), its sending, and the reading of an answer of the same \
+         size: without the first, and with an answer of two headers, the client alone takes three fifths of the \
+         instructions, and every share is larger.\n",
+    );
     report.say("A call over HTTP/1.1 that succeeds at once, over hyper-util's client alone:\n");
     loopback::report(&mut report, &server, Version::Http1);
     report.say("The same over HTTP/2:\n");
@@ -45,11 +50,14 @@ fn main() {
     over_reqwest::report(&mut report, &server);
     report.say(
         "1000 calls, each answered 503 twice and then 200. New connections: 3 callers at once over HTTP/1.1, 64 KiB with \
-         each 503. Success: 16 at once over one connection of HTTP/2, 1 MiB with each 503:\n",
+         each 503, all on one thread; on several, the pool may open one or two more before a connection is back. Success: 16 \
+         at once over one connection of HTTP/2, 1 MiB with each 503:\n",
     );
     failures::report(&mut report);
-    report
-        .say("1 GiB in chunks of 16 KiB, streamed over HTTP/1.1 through the replay tee, which keeps 64 KiB at most:\n");
+    report.say(
+        "1 GiB in chunks of 16 KiB, streamed over HTTP/1.1 through the replay tee, which keeps 64 KiB at most. \
+         The time is the shortest of the rounds:\n",
+    );
     upload::report(&mut report, &server);
     report.write();
 }
