@@ -45,7 +45,8 @@ impl Keeper {
 
     /// Nanoseconds of an operation as each of these threads sees it, while the others do the same to the same budget.
     pub fn time(self, operation: Operation, threads: usize) -> f64 {
-        let (succeeds, repeat_succeeds) = (|turn: usize| turn % 3 != 0, |turn: usize| turn % 2 != 0);
+        let (succeeds, repeat_succeeds) =
+            (|turn: usize| !turn.is_multiple_of(3), |turn: usize| !turn.is_multiple_of(2));
         match self {
             Keeper::Nothing => match operation {
                 Operation::FirstTry => time(threads, 1, |turn| {
