@@ -112,6 +112,29 @@ fn a_thousand_in_flight_cost_no_more_each() {
     assert!(counted.count_total - boxes <= 3 * CALLS, "{} allocations for {CALLS} calls", counted.count_total);
 }
 
+/// Bytes that a call holds while it waits for its second attempt, its future and its timer included.
+fn held_in_a_wait() -> i64 {
+    let runtime = runtime();
+    let _inside = runtime.enter();
+    let wait = |service: &mut Retry<Memory, StandardPolicy>| {
+        let mut call = Box::pin(service.call(request()));
+        assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        call
+    };
+    let service = || ServiceBuilder::new().layer(RetryLayer::new(policy())).service(Memory::new(2, 0));
+    drop(wait(&mut service()));
+    let (mut service, mut call) = (service(), None);
+    let counted = measure(|| call = Some(wait(&mut service)));
+    drop(call);
+    counted.bytes_current
+}
+
+#[test]
+fn a_call_that_waits_holds_little() {
+    let held = held_in_a_wait();
+    assert!(held <= 2600, "{held} bytes");
+}
+
 #[test]
 fn extensions_of_the_caller_cost_their_clone() {
     let with_extension = || {
@@ -163,6 +186,7 @@ fn table() {
         );
         assert!(count < towers_count || fails > 0);
     }
+    println!("held while it waits to retry   {} B", held_in_a_wait());
     let (bare, ours, towers) = (future_size(bare()), future_size(ours(0)), future_size(towers(0)));
     println!("size of the future (bare {bare} B)   {ours} B         {towers} B");
     assert!(ours < towers, "{ours} bytes, tower's {towers}");

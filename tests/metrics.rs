@@ -70,7 +70,7 @@ fn a_call_that_succeeds_at_once() {
     let page = page([call(Method::GET, [status(200)])]);
     assert_eq!(value(&page, "redial_calls_total", r#"outcome="success""#), 1.0, "{page}");
     assert_eq!(value(&page, "redial_attempts_total", r#"outcome="success",error_type="""#), 1.0, "{page}");
-    assert_eq!(value(&page, "redial_budget_level", ""), 10.0, "{page}");
+    assert_eq!(value(&page, "redial_budget_level", ""), 12.5, "{page}");
     for name in ["redial_retries_total", "redial_stops_total", "redial_wait_seconds", "redial_unclassified_total"] {
         assert!(!page.contains(&format!("{name}{{")), "{name} in {page}");
     }
@@ -98,7 +98,7 @@ fn one_that_fails_finally_and_the_server_asked_for_time() {
     assert_eq!(value(&page, "redial_attempts_total", r#"outcome="transient",error_type="503""#), 3.0, "{page}");
     assert_eq!(value(&page, "redial_wait_seconds_count", r#"by="server""#), 1.0, "{page}");
     assert_eq!(value(&page, "redial_wait_seconds_count", r#"by="policy""#), 1.0, "{page}");
-    assert_eq!(value(&page, "redial_budget_level", ""), 3.0, "{page}");
+    assert_eq!(value(&page, "redial_budget_level", ""), 9.5, "{page}");
 }
 
 #[test]

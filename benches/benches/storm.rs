@@ -153,13 +153,12 @@ that a model cannot turn.
 ";
 
 const MISSED: &str = "\
-The bars come from an earlier model of the same description, in which no retry gets 47.6 % in the brown-out and gRPC's setting
-46.8 %; they were the best that any budget had in each column. What the default misses, it spends in the first second: five
-failures in a row are the fewest that are no chance (with four, a fifth of failures at random closes the budget too often for
-99.1 %), and until a process has heard them, it has made four retries. Tried beside it, in a sketch of this model: a moving
-share of failed first tries (45.9 %, 99.0 %), hysteresis, dearer second retries, dearer failed retries, tokens taken in
-advance. None has more at 99.1 %. To ask the budget again at the end of each wait would bring 0.15 points, and take the
-provider's answer from callers who have waited.
+The bar of the brown-out comes from an earlier model of the same description, in which no retry gets 47.6 % and gRPC's setting
+46.8 %. What the default misses, it spends in the first second: five failures in a row are the fewest that are no chance (with
+four, a fifth of failures at random closes the budget too often for 99.1 %), and until a process has heard them, it has made
+four retries. Tried beside it, in a sketch of this model: a moving share of failed first tries (45.9 %, 99.0 %), hysteresis,
+dearer second retries, dearer failed retries, tokens taken in advance. None has more at 99.1 %. To ask the budget again at the
+end of each wait would bring 0.15 points, and take the provider's answer from callers who have waited.
 ";
 
 /// What a rule that looks back can get wrong: there is nothing to look back to yet, or it is long ago.

@@ -153,7 +153,7 @@ where
                 }
                 StateProj::Wait { resume } => {
                     let resume = *resume;
-                    ready!(this.timer.as_mut().poll_until(cx, || resume));
+                    ready!(this.timer.as_mut().poll_until(cx, resume));
                     match course.still_held() {
                         Ok(Some(resume)) => {
                             this.state.set(State::Wait { resume });

@@ -92,36 +92,45 @@ impl Operation {
 
     /// Why repeating this request is safe, if anything says so (S7).
     fn evidence(&self, head: &RequestHead<'_>) -> Option<Evidence> {
-        if self.has_evidence(&Evidence::Method, head) {
+        if self.has_method(head) {
             return Some(Evidence::Method);
         }
-        if self.has_evidence(&Evidence::Key, head) {
+        if self.has_key(head) {
             return Some(Evidence::Key);
         }
-        if self.has_evidence(&Evidence::Precondition, head) {
+        if self.has_precondition(head) {
             return Some(Evidence::Precondition);
         }
         self.stated.clone().map(Evidence::Stated)
     }
 
     /// Whether this request has this evidence. A statement is about the operation, and holds for all its requests.
-    #[inline]
     pub(crate) fn has_evidence(&self, evidence: &Evidence, head: &RequestHead<'_>) -> bool {
-        let filled = |name| head.headers().get(name).is_some_and(|value| !value.as_bytes().trim_ascii().is_empty());
         match evidence {
-            Evidence::Method => {
-                let denied = || self.no_method || self.not_idempotent.contains(head.method());
-                Evidence::by_method(head.method()) && !denied()
-            }
-            Evidence::Key => filled(&self.key_header),
-            Evidence::Precondition => {
-                let query = || head.uri().query().unwrap_or_default();
-                let in_query = || self.query_preconditions.iter().any(|name| query::is_filled(query(), name));
-                let kept = |name: &&HeaderName| Evidence::by_condition(name, head.headers().get(*name));
-                self.preconditions.iter().any(|name| kept(&name)) || in_query()
-            }
+            Evidence::Method => self.has_method(head),
+            Evidence::Key => self.has_key(head),
+            Evidence::Precondition => self.has_precondition(head),
             Evidence::Stated(_) => true,
         }
+    }
+
+    #[inline]
+    fn has_method(&self, head: &RequestHead<'_>) -> bool {
+        let denied = || self.no_method || self.not_idempotent.contains(head.method());
+        Evidence::by_method(head.method()) && !denied()
+    }
+
+    #[inline]
+    fn has_key(&self, head: &RequestHead<'_>) -> bool {
+        head.headers().get(&self.key_header).is_some_and(|key| !key.as_bytes().trim_ascii().is_empty())
+    }
+
+    #[inline]
+    fn has_precondition(&self, head: &RequestHead<'_>) -> bool {
+        let query = || head.uri().query().unwrap_or_default();
+        let kept = |name: &HeaderName| Evidence::by_condition(name, head.headers().get(name));
+        self.preconditions.iter().any(kept)
+            || self.query_preconditions.iter().any(|name| query::is_filled(query(), name))
     }
 
     /// Whether the policy speaks of this status.

@@ -103,8 +103,13 @@ impl Plan {
 
     /// What holds for this request whoever planned it: its own options, and evidence only where this request has it,
     /// though a plan that was made for another one says so.
+    #[inline]
     pub(crate) fn held_to(mut self, head: &RequestHead<'_>) -> Self {
-        self.evidence = self.evidence.filter(|evidence| self.operation.has_evidence(evidence, head));
+        // A statement holds for every request.
+        let holds = |evidence| matches!(evidence, &Evidence::Stated(_)) || self.operation.has_evidence(evidence, head);
+        if !self.evidence.as_ref().is_none_or(holds) {
+            self.evidence = None;
+        }
         match head.extensions().get::<RequestOptions>() {
             Some(options) => options.apply(self),
             None => self,

@@ -26,7 +26,7 @@ impl<B: Replay> Call<B> {
         let mut course = Course::of_request(plan, RequestLine::of(parts), outer);
         course.heed_caller(hints);
         let (head, content_length) = Head::keep(parts);
-        let (body, source) = Source::split(body, content_length, head.reading.clone());
+        let (body, source) = Source::split(body, content_length, head.reading());
         (Call { course, head, source }, body)
     }
 
@@ -40,7 +40,7 @@ impl<B: Replay> Call<B> {
 
     /// The current attempt is called or polled, until the guard is dropped.
     pub(super) fn enter(&mut self) -> Restore {
-        self.head.reading.enter(self.course.attempt_time())
+        self.head.flags().enter(self.course.attempt_time())
     }
 
     /// The next attempt's request.
@@ -49,8 +49,8 @@ impl<B: Replay> Call<B> {
         if now >= self.course.deadline() {
             return Err(self.course.out_of_time());
         }
-        self.head.reading = self.head.reading.next();
-        let (Some(body), Some(line)) = (self.source.again(self.head.reading.clone()), &self.course.line) else {
+        self.head.next_turn();
+        let (Some(body), Some(line)) = (self.source.again(self.head.reading()), &self.course.line) else {
             let error = Error::unrepeatable();
             return Err(self.course.give_up(now, error, Class::Transient, StopReason::BodyTooLarge, None));
         };

@@ -31,11 +31,10 @@ pub(crate) struct Course {
     pub(super) caller_retries: bool,
     /// It is part of a block, which repeats it and tells what became of it (D34). Which attempt, the trail knows.
     part: bool,
-    outer: Option<Deadline>,
+    /// By when the call must end: what is asked of it from outside, and once it has begun its own total too.
+    by: Option<Deadline>,
     /// When the call began; `None` while nothing had to be waited for. An answer at once needs no clock.
     started: Option<Instant>,
-    /// When the current attempt must end; `None` while nobody asked.
-    ends: Option<Instant>,
     pub(super) trail: Option<Box<Trail>>,
 }
 
@@ -60,13 +59,13 @@ impl Course {
 
     #[inline]
     pub(crate) fn of_block(plan: Plan, outer: Option<Deadline>) -> Self {
-        let (attempt, caller_retries, part, started, ends, trail) = (0, false, false, None, None, None);
-        Course { plan, line: None, attempt, caller_retries, part, outer, started, ends, trail }
+        let (attempt, caller_retries, part, started, trail) = (0, false, false, None, None);
+        Course { plan, line: None, attempt, caller_retries, part, by: outer, started, trail }
     }
 
     /// What whoever is being served wants.
     pub(crate) fn heed_caller(&mut self, hints: &OutboundHints) {
-        self.outer = [self.outer, hints.deadline()].into_iter().flatten().min();
+        self.by = [self.by, hints.deadline()].into_iter().flatten().min();
         self.caller_retries = hints.sends_once();
         if let Some(block) = hints.block() {
             self.part = true;
@@ -101,7 +100,7 @@ impl Course {
             HoldScope::None => false,
         };
         let held = waits && operation.hold.was_held();
-        let late = self.outer.is_some_and(|outer| outer.remaining().is_zero());
+        let late = self.by.is_some_and(|outer| outer.remaining().is_zero());
         held || late || self.plan.timeouts().total.is_zero()
     }
 
@@ -143,7 +142,13 @@ impl Course {
     }
 
     pub(super) fn started(&mut self) -> Instant {
-        *self.started.get_or_insert_with(Instant::now)
+        if let Some(started) = self.started {
+            return started;
+        }
+        let now = Instant::now();
+        let own = Deadline::at(later(now, self.plan.timeouts().total));
+        self.by = Some(self.by.map_or(own, |outer| outer.min(own)));
+        *self.started.insert(now)
     }
 
     /// The first attempt starts with the call, unless it was held.
@@ -154,8 +159,8 @@ impl Course {
 
     /// The instant by which the call must end.
     pub(super) fn deadline(&mut self) -> Instant {
-        let total = later(self.started(), self.plan.timeouts().total);
-        self.outer.map_or(total, |outer| total.min(outer.instant()))
+        let started = self.started();
+        self.by.map_or(started, Deadline::instant)
     }
 
     /// The same, or the end of the block's attempt, which the block itself enforces.
@@ -166,11 +171,7 @@ impl Course {
 
     /// The instant by which the current attempt must end.
     pub(crate) fn attempt_ends(&mut self) -> Instant {
-        if let Some(ends) = self.ends {
-            return ends;
-        }
-        let ends = later(self.attempt_started(), self.plan.timeouts().attempt).min(self.deadline());
-        *self.ends.insert(ends)
+        later(self.attempt_started(), self.plan.timeouts().attempt).min(self.deadline())
     }
 
     /// The same, as whoever serves the attempt is to know it: a block's attempt ends its parts too.
@@ -184,7 +185,7 @@ impl Course {
         let timeouts = self.plan.timeouts();
         match self.started {
             None => {
-                let ends = [self.outer.map(Deadline::instant), self.part_of().map(|block| block.ends)];
+                let ends = [self.by.map(Deadline::instant), self.part_of().map(|block| block.ends)];
                 let by = ends.into_iter().flatten().min();
                 AttemptTime { within: timeouts.attempt.min(timeouts.total), by }
             }
@@ -208,7 +209,6 @@ impl Course {
             0 => self.begin_first(),
             _ => self.attempt += 1,
         }
-        self.ends = None;
         let trail = self.trail.get_or_insert_default();
         trail.sent_at = Some(now);
         trail.sent = trail.charge.take().map(Charge::sent);
@@ -234,7 +234,7 @@ impl Course {
     pub(crate) fn over(&mut self) -> Error {
         let total = self.plan.timeouts().total;
         let own = later(self.started(), total);
-        match self.outer {
+        match self.by {
             Some(outer) if outer.instant() < own => Error::deadline(),
             _ => Error::total(total),
         }

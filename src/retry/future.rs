@@ -203,9 +203,8 @@ where
                     let Some(looked) = response.as_mut() else { return finished() };
                     if looked.body_mut().poll_look(cx).is_pending() {
                         // As much of the attempt's time as is left: what came until then is what is known.
-                        ready!(this.timer.as_mut().poll_until(cx, || call.course.attempt_ends()));
+                        ready!(this.timer.as_mut().poll_until(cx, call.course.attempt_ends()));
                     }
-                    this.timer.as_mut().disarm();
                     let Some(looked) = response.take() else { return finished() };
                     if let Some(output) = State::after(this.state.as_mut(), call.settle_looked(this.policy, *looked)) {
                         return Poll::Ready(output);
@@ -215,15 +214,14 @@ where
                     let until = *until;
                     let drained = drain(body, left, cx).is_ready();
                     if !drained {
-                        ready!(this.timer.as_mut().poll_until(cx, || until));
+                        ready!(this.timer.as_mut().poll_until(cx, until));
                     }
                     let resume = *resume;
-                    this.timer.as_mut().disarm();
                     this.state.set(State::Wait { resume });
                 }
                 StateProj::Wait { resume } => {
                     let resume = *resume;
-                    ready!(this.timer.as_mut().poll_until(cx, || resume));
+                    ready!(this.timer.as_mut().poll_until(cx, resume));
                     match call.course.still_held() {
                         Ok(None) => this.state.set(State::Ready),
                         Ok(Some(resume)) => this.state.set(State::Wait { resume }),
@@ -236,23 +234,20 @@ where
                 StateProj::Ready => {
                     let Some(service) = this.service.as_mut() else { return finished() };
                     let refusal = match service.poll_ready(cx) {
-                        Poll::Ready(Ok(())) => {
-                            this.timer.as_mut().disarm();
-                            match call.next() {
-                                Ok(request) => {
-                                    let response = {
-                                        let _current = call.enter();
-                                        service.call(request)
-                                    };
-                                    this.state.set(State::Attempt { response });
-                                    continue;
-                                }
-                                Err(error) => error,
+                        Poll::Ready(Ok(())) => match call.next() {
+                            Ok(request) => {
+                                let response = {
+                                    let _current = call.enter();
+                                    service.call(request)
+                                };
+                                this.state.set(State::Attempt { response });
+                                continue;
                             }
-                        }
+                            Err(error) => error,
+                        },
                         Poll::Ready(Err(error)) => call.not_ready(error.into()),
                         Poll::Pending => {
-                            ready!(this.timer.as_mut().poll_until(cx, || call.course.deadline()));
+                            ready!(this.timer.as_mut().poll_until(cx, call.course.deadline()));
                             call.course.out_of_time()
                         }
                     };

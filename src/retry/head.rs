@@ -8,7 +8,11 @@ use std::sync::{
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Version, header, request::Parts};
 
-use super::{course::RequestLine, promise, reading::Reading};
+use super::{
+    course::RequestLine,
+    promise,
+    reading::{Flags, Reading, Words},
+};
 use crate::policy::names::Names;
 
 /// A request's head, packed into one allocation of its exact size.
@@ -17,11 +21,12 @@ use crate::policy::names::Names;
 /// have done it for nothing. The pack is cheap to make and to drop; a map is rebuilt from it only when a retry
 /// happens. No pooled buffers: they would keep credentials after the call.
 pub(super) struct Head {
-    /// How far the client got with the current attempt's body. It holds the pack: in words, which are copied faster than
-    /// bytes where they are atomic.
-    pub(super) reading: Reading,
-    /// How many names there are; of values there may be far more.
-    names: u32,
+    /// In words, which are copied faster than bytes where they are atomic.
+    pack: Words,
+    /// How many attempts there were before this one.
+    turn: u8,
+    /// How many names there are, at most 2^15; of values there may be far more.
+    names: u16,
     version: Version,
     /// The caller's own, as they were before anything of ours went in. Boxed inside `http`: a pointer here.
     extensions: Extensions,
@@ -41,9 +46,9 @@ impl Head {
     pub(super) fn keep(parts: &Parts) -> (Self, Option<u64>) {
         let (pack, noticed) = pack(&parts.headers);
         let head = Head {
-            reading: Reading::first(pack),
-            // Fits: a header map holds at most 2^15.
-            names: parts.headers.keys_len() as u32,
+            pack,
+            turn: 0,
+            names: parts.headers.keys_len() as u16,
             version: parts.version,
             extensions: if parts.extensions.is_empty() { Extensions::new() } else { parts.extensions.clone() },
             // As `RequestHead::is_upgrade` has it.
@@ -52,9 +57,26 @@ impl Head {
         (head, noticed.content_length.and_then(promise::content_length))
     }
 
+    /// For the body of the current attempt.
+    #[inline]
+    pub(super) fn reading(&self) -> Reading {
+        Reading::of(Arc::clone(&self.pack), self.turn)
+    }
+
+    /// How far the client got with it.
+    #[inline]
+    pub(super) fn flags(&self) -> Flags<'_> {
+        Flags::of(&self.pack, self.turn)
+    }
+
+    /// The next attempt begins.
+    pub(super) fn next_turn(&mut self) {
+        self.turn += 1;
+    }
+
     /// The pack, to be used: sliced, without copying, into the values of each later attempt.
     pub(super) fn unpack(&self) -> Bytes {
-        let words = self.reading.rest();
+        let words = self.pack.get(1..).unwrap_or_default();
         let mut bytes = Vec::with_capacity(size_of_val(words));
         for word in words {
             bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
@@ -111,7 +133,7 @@ struct Noticed<'a> {
 }
 
 /// One allocation of the exact size. The size is known only once all has been written, so that is done elsewhere.
-fn pack(headers: &HeaderMap) -> (Arc<[AtomicU64]>, Noticed<'_>) {
+fn pack(headers: &HeaderMap) -> (Words, Noticed<'_>) {
     let (mut small, mut large, mut noticed) = ([Word::default(); SMALL], Vec::new(), Noticed::default());
     let words = match write(headers, small.as_flattened_mut(), &mut noticed) {
         Some(size) => &small[..size.div_ceil(size_of::<Word>())],

@@ -8,12 +8,21 @@ use std::sync::{
 use super::current::{AttemptTime, Current, Place, Restore};
 use crate::fault::{Fault, FaultKind};
 
-/// Shared by an attempt's body, which notes, and by its call, which asks.
+/// An attempt's body notes it here.
 #[derive(Clone)]
 pub(super) struct Reading {
-    /// The first word has the flags of all attempts of a call; the rest is the call's own ([`Head`](super::head::Head)).
-    words: Arc<[AtomicU64]>,
-    /// Where the attempt's own flags are.
+    words: Words,
+    turn: u8,
+}
+
+/// The first word has the flags of all attempts of a call; the rest is the call's own ([`Head`](super::head::Head)).
+pub(super) type Words = Arc<[AtomicU64]>;
+
+/// The flags of one attempt: its call asks here.
+#[derive(Clone, Copy)]
+pub(super) struct Flags<'a> {
+    words: &'a [AtomicU64],
+    /// Where they are in the first word.
     shift: u32,
 }
 
@@ -24,7 +33,7 @@ const BY_A_LAYER: u64 = 4;
 /// Whoever sends it may send another request after it, and nobody would see that.
 const MAY_BE_FOLLOWED: u64 = 8;
 
-/// So many flags has an attempt.
+/// So many flags has an attempt. There are at most 9 attempts in a call (S12), and there is room for 16.
 const FLAGS: u32 = 4;
 
 /// Whether this thread is just now calling or polling an attempt, and not what a client does in a task of its own.
@@ -43,22 +52,12 @@ pub(crate) fn as_the_client<T>(poll: impl FnOnce() -> T) -> T {
 impl Reading {
     #[cfg(test)]
     pub(super) fn new() -> Self {
-        Self::first(Arc::new([AtomicU64::new(0)]))
+        Self::of(Arc::new([AtomicU64::new(0)]), 0)
     }
 
-    /// That of a first attempt.
-    pub(super) fn first(words: Arc<[AtomicU64]>) -> Self {
-        Reading { words, shift: 0 }
-    }
-
-    /// That of the next attempt. There are at most 9 in a call (S12), and there is room for 16.
-    pub(super) fn next(&self) -> Self {
-        Reading { words: Arc::clone(&self.words), shift: (self.shift + FLAGS) % u64::BITS }
-    }
-
-    /// What follows the flags.
-    pub(super) fn rest(&self) -> &[AtomicU64] {
-        self.words.get(1..).unwrap_or_default()
+    /// `turn`: how many attempts there were before.
+    pub(super) fn of(words: Words, turn: u8) -> Self {
+        Reading { words, turn }
     }
 
     /// Somebody asked how long the body is, or whether it has ended.
@@ -69,7 +68,7 @@ impl Reading {
     /// The client may follow a redirect by itself.
     #[cfg(feature = "reqwest")]
     pub(super) fn may_be_followed(&self) {
-        self.set(MAY_BE_FOLLOWED);
+        self.flags().set(MAY_BE_FOLLOWED);
     }
 
     /// Somebody asked for a frame.
@@ -79,16 +78,27 @@ impl Reading {
 
     /// A client sends a request from a task of its connection. Who looks at the body while the attempt itself is called
     /// or polled is a layer below: one that may follow a redirect, answer a challenge, or collect the body.
-    fn note(&self, flags: u64) {
-        let by_a_layer = Current::get().reading == Some(self.place());
-        let flags = if by_a_layer { flags | BY_A_LAYER } else { flags };
-        if !self.has(flags) {
-            self.set(flags);
+    fn note(&self, noted: u64) {
+        let flags = self.flags();
+        let by_a_layer = Current::get().reading == Some(flags.place());
+        let noted = if by_a_layer { noted | BY_A_LAYER } else { noted };
+        if !flags.has(noted) {
+            flags.set(noted);
         }
     }
 
+    fn flags(&self) -> Flags<'_> {
+        Flags::of(&self.words, self.turn)
+    }
+}
+
+impl<'a> Flags<'a> {
+    pub(super) fn of(words: &'a [AtomicU64], turn: u8) -> Self {
+        Flags { words, shift: u32::from(turn) * FLAGS % u64::BITS }
+    }
+
     /// The attempt that this belongs to is called or polled, until the guard is dropped.
-    pub(super) fn enter(&self, time: AttemptTime) -> Restore {
+    pub(super) fn enter(self, time: AttemptTime) -> Restore {
         Current { reading: Some(self.place()), time: Some(time) }.enter()
     }
 
@@ -100,7 +110,7 @@ impl Reading {
     /// have sent several, and `GOAWAY` is one only for a body that the client itself has begun to read
     /// (see [`Fault::read_attempt`]). A client that follows redirects by itself may have sent several too: what it says
     /// of a stream may be said of a later one.
-    pub(super) fn read(&self, error: &(dyn std::error::Error + 'static)) -> Fault {
+    pub(super) fn read(self, error: &(dyn std::error::Error + 'static)) -> Fault {
         let fault = Fault::read_attempt(error, self.has(POLLED));
         let of_a_stream = matches!(fault.kind(), FaultKind::RefusedStream | FaultKind::Goaway);
         let of_a_later_one = if of_a_stream { self.has(MAY_BE_FOLLOWED) } else { self.has(LOOKED_AT) };
@@ -112,21 +122,21 @@ impl Reading {
 
     /// Whether what came of the attempt can only be said of this request: no layer below, and no client that follows
     /// redirects by itself, may have sent another one after it.
-    pub(super) fn is_of_one_request(&self) -> bool {
+    pub(super) fn is_of_one_request(self) -> bool {
         !self.has(BY_A_LAYER) && !self.has(MAY_BE_FOLLOWED)
     }
 
-    fn place(&self) -> Place {
+    fn place(self) -> Place {
         Place { words: self.words.as_ptr().addr(), shift: self.shift }
     }
 
-    fn set(&self, flags: u64) {
+    fn set(self, flags: u64) {
         if let Some(word) = self.words.first() {
             word.fetch_or(flags << self.shift, Ordering::Release);
         }
     }
 
-    fn has(&self, flags: u64) -> bool {
+    fn has(self, flags: u64) -> bool {
         self.words.first().is_some_and(|word| word.load(Ordering::Acquire) >> self.shift & flags == flags)
     }
 }

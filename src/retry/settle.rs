@@ -54,7 +54,7 @@ impl<B: Replay> Call<B> {
             Ok(Err(error)) => match self.source.failure() {
                 Some(failed) => (Err(failed.beneath(error)), Some(Fault::request_body_failed())),
                 None => {
-                    let fault = self.head.reading.read(&*error);
+                    let fault = self.head.flags().read(&*error);
                     (Err(error), Some(fault))
                 }
             },
@@ -154,7 +154,7 @@ impl<B: Replay> Call<B> {
             fault,
             timed_out: result.as_ref().is_err_and(|error| error.is::<AttemptTimedOut>()),
             upgrade: self.head.upgrade,
-            of_one_request: self.head.reading.is_of_one_request(),
+            of_one_request: self.head.flags().is_of_one_request(),
             of_another_host: result
                 .as_ref()
                 .is_ok_and(|response| another_host::is_of_another_host(response.extensions())),

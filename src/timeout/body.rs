@@ -27,15 +27,15 @@ pin_project! {
         timer: Option<Pin<Box<Timer>>>,
         total: Option<(Instant, Duration)>,
         idle: Option<Duration>,
-        // What the timer is armed for.
-        next: Limit,
+        // What a frame is being waited for until.
+        next: Option<(Instant, Limit)>,
         over: bool,
     }
 }
 
 impl<B> TimeoutBody<B> {
     pub(super) fn new(body: B, total: Option<(Instant, Duration)>, idle: Option<Duration>) -> Self {
-        TimeoutBody { body, timer: None, total, idle, next: Limit::Total(Duration::ZERO), over: false }
+        TimeoutBody { body, timer: None, total, idle, next: None, over: false }
     }
 
     /// The inner body, unlimited.
@@ -64,9 +64,7 @@ where
             return Poll::Ready(None);
         }
         if let Poll::Ready(frame) = this.body.poll_frame(cx) {
-            if let Some(timer) = this.timer {
-                timer.as_mut().disarm();
-            }
+            *this.next = None;
             // A body that always has a frame ready is over in time too; its end is not cut off.
             let late = this.total.filter(|(at, _)| matches!(frame, Some(Ok(_))) && Instant::now() >= *at);
             if let Some((_, total)) = late {
@@ -75,29 +73,15 @@ where
             }
             return Poll::Ready(frame.map(|frame| frame.map_err(|error| Error::body(error.into()))));
         }
-        let (total, idle, next) = (*this.total, *this.idle, this.next);
-        if total.is_none() && idle.is_none() {
-            return Poll::Pending;
-        }
+        let next = this.next.or_else(|| {
+            let total = this.total.map(|(at, total)| (at, Limit::Total(total)));
+            let idle = this.idle.map(|idle| (later(Instant::now(), idle), Limit::BodyIdle(idle)));
+            total.into_iter().chain(idle).min_by_key(|(at, _)| *at)
+        });
+        *this.next = next;
+        let Some((at, limit)) = next else { return Poll::Pending };
         let timer = this.timer.get_or_insert_with(|| Box::pin(Timer::new()));
-        ready!(timer.as_mut().poll_until(cx, || {
-            let total = total.map(|(at, total)| (at, Limit::Total(total)));
-            let idle = idle.map(|idle| (later(Instant::now(), idle), Limit::BodyIdle(idle)));
-            let (at, limit) = match (total, idle) {
-                (Some(total), Some(idle)) => {
-                    if total.0 <= idle.0 {
-                        total
-                    } else {
-                        idle
-                    }
-                }
-                (Some(one), None) | (None, Some(one)) => one,
-                (None, None) => (Instant::now(), Limit::Total(Duration::ZERO)),
-            };
-            *next = limit;
-            at
-        }));
-        let limit = *next;
+        ready!(timer.as_mut().poll_until(cx, at));
         *this.over = true;
         Poll::Ready(Some(Err(Error::limit(limit))))
     }

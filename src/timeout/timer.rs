@@ -3,7 +3,7 @@
 use std::{
     future::Future,
     pin::Pin,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use pin_project_lite::pin_project;
@@ -14,7 +14,6 @@ pin_project! {
     pub(crate) struct Timer {
         #[pin]
         sleep: Option<Sleep>,
-        armed: bool,
     }
 }
 
@@ -23,34 +22,29 @@ pub(crate) struct Expired;
 
 impl Timer {
     pub(crate) const fn new() -> Self {
-        Timer { sleep: None, armed: false }
+        Timer { sleep: None }
     }
 
-    /// Waits until then. `at` is asked once; call [`disarm`](Self::disarm) before waiting for something else.
-    pub(crate) fn poll_until(self: Pin<&mut Self>, cx: &mut Context<'_>, at: impl FnOnce() -> Instant) -> Poll<()> {
-        let mut this = self.project();
-        if !*this.armed {
-            let at = at();
-            if this.sleep.is_none() {
-                this.sleep.set(Some(tokio::time::sleep_until(at)));
+    /// Waits until then: whoever goes on waiting says the same instant again.
+    pub(crate) fn poll_until(self: Pin<&mut Self>, cx: &mut Context<'_>, at: Instant) -> Poll<()> {
+        let mut sleep = self.project().sleep;
+        if sleep.as_ref().get_ref().as_ref().is_none_or(|sleep| sleep.deadline() != at) {
+            if sleep.is_none() {
+                sleep.set(Some(tokio::time::sleep_until(at)));
             }
-            if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
+            if let Some(sleep) = sleep.as_mut().as_pin_mut() {
                 // Registers it, which a first `poll` would not do without a budget; see below.
                 sleep.reset(at);
             }
-            *this.armed = true;
         }
-        let Some(sleep) = this.sleep.as_pin_mut() else { return Poll::Ready(()) };
+        let Some(sleep) = sleep.as_pin_mut() else { return Poll::Ready(()) };
         // Asked first: `poll` says "pending" in a task that has used up its cooperative budget, and one that is always
         // busy would never be timed out.
-        if !sleep.is_elapsed() {
-            ready!(sleep.poll(cx));
-        }
-        *this.armed = false;
-        Poll::Ready(())
+        if sleep.is_elapsed() { Poll::Ready(()) } else { sleep.poll(cx) }
     }
 
     /// Polls a future, and the timer only where the future is not ready: none is armed for an answer at once.
+    #[inline]
     pub(crate) fn limit<F: Future>(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -58,15 +52,8 @@ impl Timer {
         at: impl FnOnce() -> Instant,
     ) -> Poll<Result<F::Output, Expired>> {
         match future.poll(cx) {
-            Poll::Ready(output) => {
-                self.disarm();
-                Poll::Ready(Ok(output))
-            }
-            Poll::Pending => self.poll_until(cx, at).map(|()| Err(Expired)),
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => self.poll_until(cx, at()).map(|()| Err(Expired)),
         }
-    }
-
-    pub(crate) fn disarm(self: Pin<&mut Self>) {
-        *self.project().armed = false;
     }
 }

@@ -8,7 +8,7 @@ use http_body_util::{Full, StreamBody};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use redial::{
     Backoff, Budget, CallReport, Deadline, Error, Policy, Reach, RetryLayer, StandardPolicy, StopReason, TimeoutLayer,
-    Timeouts,
+    Timeouts, Transient,
     policy::StandardPolicyBuilder,
     testing::{Events, Reply, ScriptService, Server, service},
     tower::RetryPolicy,
@@ -63,6 +63,23 @@ async fn over_sockets() {
     let error = client.oneshot(post).await.unwrap_err();
     assert_eq!(ended(&error), (1, Some(StopReason::NoEvidence), vec![Reach::Unknown]));
     assert!(error.is_connect() && error.to_string().starts_with("orders any: "), "{error}");
+}
+
+/// As in our own layer, and here too until the call ends.
+#[tokio::test(start_paused = true)]
+async fn c053_what_is_repeated_after_a_417_expects_nothing() {
+    let listed = || {
+        let transient = Transient::usual().status_because(417, "RFC 9110, 10.1.1: to be repeated without it");
+        let timeouts = Timeouts { attempt: Duration::from_secs(5), total: Duration::from_secs(60) };
+        StandardPolicy::builder("orders", timeouts, transient).budget(Budget::unlimited("one call"))
+    };
+    let service = service([417, 503, 200].map(Reply::status));
+    let mut expecting = request(Method::PUT);
+    expecting.headers_mut().insert("expect", "100-continue".parse().unwrap());
+    assert_eq!(call(listed(), &service, expecting).await.0, 200);
+    let seen = service.seen();
+    let expects: Vec<_> = seen.sent(3).requests.iter().map(|seen| seen.headers.contains_key("expect")).collect();
+    assert_eq!(expects, [true, false, false]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -153,7 +153,7 @@ async fn what_says_nothing_about_the_provider_is_not_held_against_it() {
     for _ in 0..100 {
         call(&policy, &Script::new([fail(Failure::Strange)])).await.unwrap_err();
     }
-    assert!(budget.is_open() && budget.level() == 10.0);
+    assert!(budget.is_open() && budget.level() == 12.5);
     // A business answer is its work done.
     for _ in 0..100 {
         call(&policy, &Script::new([status(404)])).await.unwrap();

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
 use redial::testing::{self, Reply, Script};
+use tokio::runtime::Builder;
 use tower::{BoxError, Service};
 
 use redial_benches::{
@@ -58,8 +59,13 @@ struct Found {
 
 /// Each call is answered 503 twice, with a body of this size, and then 200.
 fn run(who: Who, version: Version, calls: usize, at_once: usize, size: usize) -> Found {
-    // On one thread: a connection is then back in the pool when the next call looks there, unless it was given up.
-    runtime().block_on(async {
+    let runtime = match version {
+        // One thread: a connection is then back in the pool when the next call looks there, unless it was given up.
+        Version::Http1 => runtime(),
+        // Several: the server is still sending when an answer is dropped, as every server is.
+        Version::Http2 => Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime"),
+    };
+    runtime.block_on(async {
         let body = Bytes::from(vec![1; size]);
         let failed = || Reply::status(503).body(body.clone());
         let script = (0..calls).fold(Script::new([Reply::status(404)]), |script, call| {

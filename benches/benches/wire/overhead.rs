@@ -26,7 +26,7 @@ impl Calls<'_> {
             let cells = [(*name).into(), or_dash(more), percent(over), percent(share(&self.cpu, place))];
             match over {
                 Some(over) if place == 1 => {
-                    table.held(cells, &format!("at most {}", percent(Some(most))), over <= most)
+                    table.held(cells, &format!("instructions {}", percent(Some(most))), over <= most)
                 }
                 _ => table.row(cells),
             }

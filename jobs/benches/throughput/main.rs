@@ -6,12 +6,14 @@
 //! always; PostgreSQL where `REDIAL_TEST_POSTGRES` is the URL of a server.
 //!
 //! `cargo bench -p redial-jobs --all-features` prints the table; each figure is the median of five rounds. An argument, such
-//! as `-- sqlite`, asks for one store. What apalis' own storages do with the same work: `compare/`, beside this folder.
+//! as `-- sqlite`, asks for one store, and `-- idle` for how long an idle worker takes alone. What apalis' own storages do with the same work: `compare/`, beside this folder.
 
 mod figures;
 mod place;
 mod runner;
 mod store;
+
+use std::time::Duration;
 
 use figures::Bars;
 use place::Place;
@@ -20,6 +22,8 @@ use store::Before;
 const JOBS: usize = 10_000;
 const WORKERS: usize = 8;
 const ROUNDS: usize = 5;
+/// Between enqueueing and working: what the one leaves to the disk is not the other's.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Where it runs, what of it must be reached, and how it is called.
 struct Engine {
@@ -37,7 +41,7 @@ impl Engine {
     }
 }
 
-async fn run(engines: &[Engine]) {
+async fn throughput(engines: &[Engine]) {
     figures::header();
     for engine in engines {
         let mut bars = engine.bars;
@@ -51,6 +55,9 @@ async fn run(engines: &[Engine]) {
         runner::measure(&format!("{}, runner", engine.name), engine.bars, engine.place().await).await;
     }
     println!();
+}
+
+async fn pick_up(engines: &[Engine]) {
     figures::pick_up_header();
     for engine in engines {
         store::pick_up(engine.name, engine.place().await).await;
@@ -59,8 +66,11 @@ async fn run(engines: &[Engine]) {
 }
 
 fn main() {
-    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let wanted = |engine: &Engine| only.as_deref().is_none_or(|only| only.eq_ignore_ascii_case(engine.name));
+    let mut asked: Vec<_> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let idle_only = asked.iter().any(|asked| asked == "idle");
+    asked.retain(|asked| asked != "idle");
+    let wanted =
+        |engine: &Engine| asked.is_empty() || asked.iter().any(|asked| asked.eq_ignore_ascii_case(engine.name));
     let mut engines = vec![Engine { name: "SQLite", bars: figures::SQLITE, server: None }];
     match std::env::var("REDIAL_TEST_POSTGRES") {
         Ok(url) => engines.push(Engine { name: "PostgreSQL", bars: figures::POSTGRES, server: Some(url) }),
@@ -68,7 +78,10 @@ fn main() {
     }
     engines.retain(wanted);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    println!("{JOBS} jobs at a time (in batches of 1: {}), {WORKERS} at once\n", JOBS / 5);
-    runtime.block_on(run(&engines));
+    if !idle_only {
+        println!("{JOBS} jobs at a time (in batches of 1: {}), {WORKERS} at once\n", JOBS / 5);
+        runtime.block_on(throughput(&engines));
+    }
+    runtime.block_on(pick_up(&engines));
     println!("\n{}", figures::LEGEND);
 }

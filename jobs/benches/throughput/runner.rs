@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, oneshot};
 
 use crate::{
-    JOBS, ROUNDS, WORKERS,
+    JOBS, PAUSE, ROUNDS, WORKERS,
     figures::{self, Bars, median},
     place::Place,
 };
@@ -64,6 +64,7 @@ pub async fn measure(name: &str, bars: Bars, (place, store): (Place, SqlStore)) 
         for _ in 0..ROUNDS {
             fill(&store, round).await;
             round += 1;
+            tokio::time::sleep(PAUSE).await;
             each.push(JOBS as f64 / drain(&store, batch).await.as_secs_f64());
             let done = store.stats().await.unwrap().count(State::Completed);
             assert_eq!(done, (round * JOBS) as u64, "all of them are written");

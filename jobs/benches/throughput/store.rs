@@ -10,7 +10,7 @@ use redial_jobs::{Claim, JobStore, Kind, NewJob, SqlStore};
 use tokio::sync::oneshot;
 
 use crate::{
-    JOBS, ROUNDS, WORKERS,
+    JOBS, PAUSE, ROUNDS, WORKERS,
     figures::{self, Bars, median},
     place::Place,
 };
@@ -92,6 +92,7 @@ pub async fn measure(
             let jobs = if batch == 1 { JOBS / 5 } else { JOBS };
             in_by.push(jobs as f64 / enqueue(&store, next, jobs).await.as_secs_f64());
             next += jobs;
+            tokio::time::sleep(PAUSE).await;
             out_by.push(jobs as f64 / drain(&store, batch, jobs).await.as_secs_f64());
         }
         *rate = median(out_by);

@@ -1,7 +1,7 @@
-//! How many jobs a second pass through apalis' own storages: 10 000 jobs that do nothing, 8 at a time, batches of 10 and of
-//! 100, on an empty table and on one with 200 000 finished jobs.
+//! How many jobs a second pass through apalis' own storages: 10 000 jobs that do nothing, 8 at a time, batches of 1 (of which
+//! 2 000), 10 and 100, on an empty table and on one with 200 000 finished jobs.
 //!
-//! `cargo run --release` in this folder; PostgreSQL where `REDIAL_TEST_POSTGRES` is the URL of a server whose schema
+//! `cargo run --release` in this folder prints rows for the table of `benches/throughput`; PostgreSQL where `REDIAL_TEST_POSTGRES` is the URL of a server whose schema
 //! `apalis` may be dropped.
 
 use std::{
@@ -20,6 +20,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 const JOBS: usize = 10_000;
 const FINISHED: usize = 200_000;
 const ROUNDS: usize = 3;
+const BATCHES: [usize; 3] = [1, 10, 100];
 /// Given up after so long: what was done by then counts.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -31,15 +32,19 @@ async fn nothing(_: u32, done: Data<Done>) -> Result<(), BoxDynError> {
     Ok(())
 }
 
-fn tasks() -> impl futures::Stream<Item = Task<u32>> + Unpin + Send {
-    futures::stream::iter((0..JOBS as u32).map(|job| TaskBuilder::new(job).build()))
+fn jobs(batch: usize) -> usize {
+    if batch == 1 { JOBS / 5 } else { JOBS }
+}
+
+fn tasks(jobs: usize) -> impl futures::Stream<Item = Task<u32>> + Unpin + Send {
+    futures::stream::iter((0..jobs as u32).map(|job| TaskBuilder::new(job).build()))
 }
 
 /// A second: until the jobs are done, or patience ends.
-async fn rate(done: &Done, worker: impl Future<Output = ()>) -> f64 {
+async fn rate(jobs: usize, done: &Done, worker: impl Future<Output = ()>) -> f64 {
     let start = Instant::now();
     let watch = async {
-        while done.load(Ordering::Relaxed) < JOBS && start.elapsed() < PATIENCE {
+        while done.load(Ordering::Relaxed) < jobs && start.elapsed() < PATIENCE {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
@@ -55,7 +60,13 @@ fn median(mut each: Vec<f64>) -> f64 {
     each[each.len() / 2]
 }
 
-async fn sqlite(batch: usize, finished: usize) -> f64 {
+/// Jobs a second that came in, and that were done.
+struct Rates {
+    enqueued: f64,
+    done: f64,
+}
+
+async fn sqlite(batch: usize, finished: usize) -> Rates {
     let path = std::env::temp_dir().join(format!("apalis-{}.db", std::process::id()));
     let remove = || {
         for suffix in ["", "-wal", "-shm"] {
@@ -73,12 +84,14 @@ async fn sqlite(batch: usize, finished: usize) -> f64 {
         .busy_timeout(Duration::from_secs(30));
     let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.unwrap();
     SqliteStorage::setup(&pool).await.unwrap();
-    let mut rates = Vec::new();
+    let (jobs, mut enqueued, mut rates) = (jobs(batch), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let config =
             apalis_sqlite::Config::default().queue(format!("bench{round}")).batch_size(batch).lock_tasks(false);
         let mut storage = SqliteStorage::new(&pool).with_config(config);
-        storage.push_all(&mut tasks()).await.unwrap();
+        let start = Instant::now();
+        storage.push_all(&mut tasks(jobs)).await.unwrap();
+        enqueued.push(jobs as f64 / start.elapsed().as_secs_f64());
         if round == 0 && finished > 0 {
             let columns = "job, job_type, status, attempts, max_attempts, run_at, done_at, priority";
             let sql = format!(
@@ -99,26 +112,28 @@ async fn sqlite(batch: usize, finished: usize) -> f64 {
                 println!("the worker ended: {error}");
             }
         };
-        rates.push(rate(&done, run).await);
+        rates.push(rate(jobs, &done, run).await);
     }
     pool.close().await;
     remove();
-    median(rates)
+    Rates { enqueued: median(enqueued), done: median(rates) }
 }
 
-async fn postgres(url: &str, batch: usize, finished: usize) -> f64 {
+async fn postgres(url: &str, batch: usize, finished: usize) -> Rates {
     let pool = sqlx::postgres::PgPoolOptions::new().max_connections(10).connect(url).await.unwrap();
     sqlx::raw_sql("DROP SCHEMA IF EXISTS apalis CASCADE; DROP TABLE IF EXISTS _sqlx_migrations")
         .execute(&pool)
         .await
         .unwrap();
     PostgresStorage::setup(&pool).await.unwrap();
-    let mut rates = Vec::new();
+    let (jobs, mut enqueued, mut rates) = (jobs(batch), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let config =
             apalis_postgres::Config::default().queue(format!("bench{round}")).batch_size(batch).lock_tasks(false);
         let mut storage = PostgresStorage::new(&pool).with_config(config);
-        storage.push_all(&mut tasks()).await.unwrap();
+        let start = Instant::now();
+        storage.push_all(&mut tasks(jobs)).await.unwrap();
+        enqueued.push(jobs as f64 / start.elapsed().as_secs_f64());
         if round == 0 && finished > 0 {
             let columns = "job, job_type, status, attempts, max_attempts, run_at, done_at, priority";
             let sql = format!(
@@ -139,26 +154,50 @@ async fn postgres(url: &str, batch: usize, finished: usize) -> f64 {
                 println!("the worker ended: {error}");
             }
         };
-        rates.push(rate(&done, run).await);
+        rates.push(rate(jobs, &done, run).await);
     }
     sqlx::raw_sql("DROP SCHEMA IF EXISTS apalis CASCADE; DROP TABLE IF EXISTS _sqlx_migrations")
         .execute(&pool)
         .await
         .unwrap();
-    median(rates)
+    Rates { enqueued: median(enqueued), done: median(rates) }
+}
+
+fn thousands(rate: f64) -> String {
+    let whole = rate.round() as u64;
+    match whole / 1000 {
+        0 => whole.to_string(),
+        thousands => format!("{thousands} {:03}", whole % 1000),
+    }
+}
+
+/// As in `benches/throughput/figures.rs`, without marks: nothing must be reached here.
+fn line(name: &str, before: &str, rates: [Rates; 3]) {
+    let enqueued = thousands(median(rates.iter().map(|rates| rates.enqueued).collect()));
+    let [one, ten, hundred] = rates.map(|rates| thousands(rates.done));
+    println!("| {name:<21} | {before:<18} | {enqueued:>8} | {one:>7} | {ten:>9} | {hundred:>9} |");
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    println!("| store           | before           | batch 10 | batch 100 |");
-    println!("| ---             | ---              |     ---: |      ---: |");
-    for (what, finished) in [("empty table", 0), ("200 000 finished", FINISHED)] {
-        let (ten, hundred) = (sqlite(10, finished).await, sqlite(100, finished).await);
-        println!("| apalis-sqlite   | {what:<16} | {ten:>8.0} | {hundred:>9.0} |");
+    println!("| jobs a second         | before             | enqueued | batch 1 |  batch 10 | batch 100 |");
+    println!("| ---                   | ---                |     ---: |    ---: |      ---: |      ---: |");
+    for (before, finished) in [("empty table", 0), ("200 000 finished", FINISHED)] {
+        let [one, ten, hundred] = BATCHES;
+        let rates = [sqlite(one, finished).await, sqlite(ten, finished).await, sqlite(hundred, finished).await];
+        line("apalis-sqlite", before, rates);
     }
-    let Ok(url) = std::env::var("REDIAL_TEST_POSTGRES") else { return };
-    for (what, finished) in [("empty table", 0), ("200 000 finished", FINISHED)] {
-        let (ten, hundred) = (postgres(&url, 10, finished).await, postgres(&url, 100, finished).await);
-        println!("| apalis-postgres | {what:<16} | {ten:>8.0} | {hundred:>9.0} |");
+    let Ok(url) = std::env::var("REDIAL_TEST_POSTGRES") else {
+        println!("\nPostgreSQL is left out: REDIAL_TEST_POSTGRES names no server");
+        return;
+    };
+    for (before, finished) in [("empty table", 0), ("200 000 finished", FINISHED)] {
+        let [one, ten, hundred] = BATCHES;
+        let rates = [
+            postgres(&url, one, finished).await,
+            postgres(&url, ten, finished).await,
+            postgres(&url, hundred, finished).await,
+        ];
+        line("apalis-postgres", before, rates);
     }
 }

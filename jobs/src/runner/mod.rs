@@ -158,7 +158,8 @@ impl<S: JobStore> Runner<S> {
     }
 
     /// How many jobs one claim takes. By default as many as there are free slots, so that none waits here that another
-    /// worker could begin; a larger batch is faster where jobs are short. 1 to 1000.
+    /// worker could begin; a batch is faster where jobs are short, and as long as each is full, up to two of them are on
+    /// their way while the last one runs. 1 to 1000.
     pub fn batch(mut self, jobs: u32) -> Self {
         self.limits.batch = Some(jobs);
         self

@@ -39,15 +39,17 @@ pub(super) struct Source<S> {
     kinds: Arc<[Kind]>,
     slots: Arc<Semaphore>,
     claimed: VecDeque<Run>,
-    /// The next batch, in a task of its own: it is on its way while the last one runs.
-    claiming: Option<AbortOnDrop<VecDeque<Run>>>,
+    /// The next batches, each in a task of its own: they are on their way while the last one runs.
+    claiming: Vec<AbortOnDrop<VecDeque<Run>>>,
+    /// The last one was as large as it may be: there are more.
+    is_flowing: bool,
     releasing: Option<Boxed<()>>,
 }
 
 impl<S: JobStore> Source<S> {
     pub(super) fn new(desk: Arc<Desk<S>>, kinds: Vec<Kind>, slots: Arc<Semaphore>) -> Self {
         let kinds = kinds.into();
-        Self { desk, kinds, slots, claimed: VecDeque::new(), claiming: None, releasing: None }
+        Self { desk, kinds, slots, claimed: VecDeque::new(), claiming: Vec::new(), is_flowing: false, releasing: None }
     }
 
     /// Whether to ask now. Without a batch, not before there is a slot for what comes.
@@ -56,9 +58,30 @@ impl<S: JobStore> Source<S> {
         self.claimed.len() <= enough
     }
 
+    /// Asks for jobs, and while they flow for a second batch as well: the database commits a claim only so fast, and two at
+    /// once as fast as one.
     fn claim(&mut self, worker: &WorkerContext) {
-        let claim = claim(self.desk.clone(), self.kinds.clone(), self.slots.clone(), worker.name().to_owned());
-        self.claiming = Some(AbortOnDrop(tokio::spawn(claim)));
+        let at_once = if self.is_flowing { 2 } else { 1 };
+        while self.is_low() && self.claiming.len() < at_once {
+            // One is enough to wait where there are none.
+            let waits = self.claiming.is_empty();
+            let name = worker.name().to_owned();
+            let claim = claim(self.desk.clone(), self.kinds.clone(), self.slots.clone(), name, waits);
+            self.claiming.push(AbortOnDrop(tokio::spawn(claim)));
+        }
+    }
+
+    /// Takes what has arrived.
+    fn take(&mut self, cx: &mut Context<'_>) {
+        let (claimed, is_flowing, batch) = (&mut self.claimed, &mut self.is_flowing, self.desk.limits.batch);
+        self.claiming.retain_mut(|claiming| {
+            let Poll::Ready(batch_of_jobs) = Pin::new(&mut claiming.0).poll(cx) else { return true };
+            // None, where the runner stops: what closes it follows.
+            let jobs = arrived(batch_of_jobs);
+            *is_flowing = batch.is_some_and(|batch| jobs.len() >= batch as usize);
+            claimed.extend(jobs);
+            false
+        });
     }
 }
 
@@ -75,28 +98,22 @@ impl<S: JobStore> Backend for Source<S> {
         cx: &mut Context<'_>,
         worker: &WorkerContext,
     ) -> Poll<Option<Result<Self::Task, Infallible>>> {
-        if self.claiming.is_none() && self.is_low() {
+        loop {
             self.claim(worker);
-        }
-        if let Some(claiming) = &mut self.claiming
-            && let Poll::Ready(claimed) = Pin::new(&mut claiming.0).poll(cx)
-        {
-            self.claiming = None;
-            // None, where the runner stops: what closes it follows.
-            self.claimed.extend(arrived(claimed));
-        }
-        match self.claimed.pop_front() {
-            Some(run) => Poll::Ready(Some(Ok(TaskBuilder::new(run).build()))),
-            None => Poll::Pending,
+            self.take(cx);
+            match self.claimed.pop_front() {
+                Some(run) => return Poll::Ready(Some(Ok(TaskBuilder::new(run).build()))),
+                None if self.claiming.is_empty() && !self.desk.stopping.is_raised() => {}
+                None => return Poll::Pending,
+            }
         }
     }
 
     /// Gives back what was claimed and not begun.
     fn poll_close(&mut self, cx: &mut Context<'_>, _: &WorkerContext) -> Poll<Result<(), Infallible>> {
-        if let Some(claiming) = &mut self.claiming {
-            let late = ready!(Pin::new(&mut claiming.0).poll(cx));
-            self.claimed.extend(arrived(late));
-            self.claiming = None;
+        self.take(cx);
+        if !self.claiming.is_empty() {
+            return Poll::Pending;
         }
         let claimed = std::mem::take(&mut self.claimed);
         if !claimed.is_empty() {
@@ -143,12 +160,13 @@ fn room(limits: &Limits, slots: &Semaphore) -> u32 {
     limits.batch.unwrap_or(free).max(1)
 }
 
-/// Asks until there are jobs, or the runner stops: then there may be none.
+/// Asks until there are jobs, or the runner stops: then there may be none. Or once, where another one waits for them.
 async fn claim<S: JobStore>(
     desk: Arc<Desk<S>>,
     kinds: Arc<[Kind]>,
     slots: Arc<Semaphore>,
     worker: String,
+    waits: bool,
 ) -> VecDeque<Run> {
     let limits = &desk.limits;
     let mut backoff = Backoff::of("claim");
@@ -166,12 +184,17 @@ async fn claim<S: JobStore>(
                     });
                     return taken.collect();
                 }
+                if !waits {
+                    break;
+                }
                 tokio::select! {
                     () = wakes.woken() => {}
                     () = sleep(limits.poll) => {}
                     () = desk.stopping.raised() => {}
                 }
             }
+            // Whoever waits meets it as well, and says so.
+            Err(_) if !waits => break,
             Err(error) => tokio::select! {
                 () = backoff.wait(&error) => {}
                 () = desk.stopping.raised() => {}

@@ -3,6 +3,7 @@
 
 #[macro_use]
 mod each_store;
+mod batches;
 mod ends;
 mod flaky;
 mod handover;
@@ -19,6 +20,7 @@ mod verifies;
 use place::Place;
 
 on_each_store! {
+    batches: after_the_last_batch_a_runner_waits, batches_on_their_way_are_given_back;
     ends: a_job_is_done, an_error_is_a_failure_that_recovery_repairs, a_panic_is_a_failure,
         a_run_that_lasts_too_long_is_cancelled, a_business_failure_is_dead_with_its_reason,
         spent_failures_are_dead_and_told_once, a_payload_that_cannot_be_read_is_dead, an_unknown_type_is_dead_where_asked,

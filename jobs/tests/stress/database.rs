@@ -61,11 +61,21 @@ impl Database {
         PgPoolOptions::new().max_connections(connections).connect(&url).await.unwrap()
     }
 
-    pub async fn open(&self, connections: u32) -> SqlStore {
-        let mut options = SqlOptions::new();
-        if self.unfenced {
-            options = options.unfenced();
+    fn options(&self) -> SqlOptions {
+        let options = SqlOptions::new();
+        if self.unfenced { options.unfenced() } else { options }
+    }
+
+    /// As a worker opens it: the file by itself, without a pool.
+    pub async fn open_to_work(&self) -> SqlStore {
+        if self.postgres {
+            return self.open(2).await;
         }
+        SqlStore::sqlite(self.file(), self.options()).await.unwrap()
+    }
+
+    pub async fn open(&self, connections: u32) -> SqlStore {
+        let options = self.options();
         if self.postgres {
             let pool = Self::server(connections).await;
             let sql = format!("CREATE SCHEMA IF NOT EXISTS {}", self.name);

@@ -21,7 +21,7 @@ pub fn run(database: &Database) {
 }
 
 async fn work(database: &Database) {
-    let store = database.open(2).await;
+    let store = database.open_to_work().await;
     let kinds = [Kind::named(TYPE)];
     let worker = format!("worker {}", std::process::id());
     let wanted = Claim { kinds: &kinds, worker: &worker, lease: LEASE, max: 4 };

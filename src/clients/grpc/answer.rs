@@ -55,7 +55,7 @@ impl<RB: Body<Data = Bytes, Error: Into<BoxError>> + Unpin> Body for ResponseBod
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
         let Some(Until { instant, timer }) = &mut this.until else { return Poll::Pending };
-        ready!(timer.as_mut().poll_until(cx, || *instant));
+        ready!(timer.as_mut().poll_until(cx, *instant));
         this.rest = None;
         Poll::Ready(Some(Err(Status::deadline_exceeded("the caller's deadline passed within the answer").into())))
     }

@@ -132,7 +132,7 @@ where
                         Poll::Ready(end) => end,
                         Poll::Pending if *this.commit == Commit::Message => {
                             let until = now.patient_until;
-                            ready!(this.timer.as_mut().poll_until(cx, || until));
+                            ready!(this.timer.as_mut().poll_until(cx, until));
                             Ok(())
                         }
                         Poll::Pending => return Poll::Pending,

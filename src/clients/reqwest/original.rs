@@ -16,7 +16,7 @@ use crate::{AttemptBody, Replay};
 
 /// What reqwest's request said, beside what `http`'s holds of it.
 ///
-/// The URL is kept, and not read again from the URI: that costs as much as a tenth of the whole call, and a fragment
+/// The URL is kept, and not read again from the URI: that costs a twentieth of the whole call, and a fragment
 /// would be lost. It is never sent, and still there for a middleware below and in the answer's URL.
 pub(in crate::clients) struct Original {
     url: Url,

@@ -135,16 +135,16 @@ impl<S> Resumable<S> {
             match asking.state.as_mut().project() {
                 StateProj::Wait { until } => {
                     let until = *until;
-                    ready!(asking.timer.as_mut().poll_until(cx, || until));
+                    ready!(asking.timer.as_mut().poll_until(cx, until));
                     asking.state.set(State::Ready);
                 }
                 StateProj::Ready => {
                     match self.service.poll_ready(cx) {
-                        Poll::Ready(Ok(())) => asking.timer.as_mut().disarm(),
+                        Poll::Ready(Ok(())) => {}
                         Poll::Ready(Err(error)) => return Poll::Ready(Err(failed(error))),
                         Poll::Pending => {
                             let Some(deadline) = self.deadline() else { return Poll::Pending };
-                            ready!(asking.timer.as_mut().poll_until(cx, || deadline));
+                            ready!(asking.timer.as_mut().poll_until(cx, deadline));
                             return Poll::Ready(Err(Why::NoTime));
                         }
                     }

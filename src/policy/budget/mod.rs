@@ -10,7 +10,7 @@
 //!
 //! | setting | earned | a retry costs | no retry while |
 //! | --- | --- | --- | --- |
-//! | [`usual`](Budget::usual) | 0.5 for a first try that succeeds, 1.2 for a retry that does, up to 10 | each failure costs 1 | half the tokens are gone |
+//! | [`usual`](Budget::usual) | 0.6 for a first try that succeeds, 1.1 for a retry that does, up to 12.5 | each failure costs 1 | 5 tokens are gone |
 //! | [`aws`](Budget::aws) | 1 for each first try that succeeds, up to 500 | 14 (throttled: 5), back if it succeeds | |
 //! | [`grpc`](Budget::grpc) | `token_ratio` for each success, up to `max_tokens` | each failure costs 1 | half the tokens are gone |
 //! | [`finagle`](Budget::finagle) | `percent` for each first try, for `ttl` | 1 | |
@@ -24,11 +24,11 @@
 //! A retry helps where failures are chance, and does harm where the provider is short of capacity. A client sees
 //! neither, but it sees how many of its attempts fail: by chance perhaps one in five, in a brown-out to half more than
 //! one in two. So every failure counts, a first try's and a retry's. That retries help is the best sign of chance,
-//! hence the 1.2. While retries are made, the level falls where more than about 43 % of the attempts fail; while none
-//! are, it rises where fewer than a third of the first tries do.
+//! hence the 1.1. While retries are made, the level falls where more than 44 % of the attempts fail; while none are, it
+//! rises where fewer than 37 % of the first tries do.
 //!
 //! Five failures in a row are no chance, and nothing is repeated any more: an outage costs a process four retries at
-//! most. After it, eleven successes open the budget again. No clock is involved: a client with one call in ten seconds
+//! most. After it, thirteen successes open the budget again. No clock is involved: a client with one call in ten seconds
 //! is treated as one with a thousand a second. A new process begins with all tokens, so that its first failure is
 //! repeated.
 //!
@@ -82,7 +82,7 @@ pub use self::{
 ///
 /// let budget = Budget::usual();
 /// let same = budget.clone();
-/// assert_eq!(same.level(), 10.0);
+/// assert_eq!(same.level(), 12.5);
 /// assert!(same.is_open());
 /// ```
 #[derive(Clone)]
@@ -107,9 +107,8 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The setting to start with, which takes nothing but failures into account: ten tokens, of which each failed attempt
-    /// takes one, a first try that succeeds brings 0.5 back and a retry that succeeds 1.2; retries while more than five are
-    /// there. The [module](self) says why, with figures.
+    /// The setting to start with: of 12.5 tokens each failed attempt takes one, a first try that succeeds brings 0.6 back
+    /// and a retry that succeeds 1.1; retries are made until five are gone. The [module](self) says why, with figures.
     pub fn usual() -> Self {
         Self::build(BudgetSetting::usual(), Instant::now)
     }

@@ -20,7 +20,7 @@ use super::check::down_to_thousandth;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BudgetSetting {
-    /// The most tokens the bucket holds. 0 to 4 294 967 295; usually 10.
+    /// The most tokens the bucket holds. 0 to 4 294 967 295; usually 12.5.
     pub capacity: f64,
     /// The tokens it starts with, at most `capacity`. Above zero, or the first failure of a new process is final.
     pub initial: f64,
@@ -59,9 +59,15 @@ impl Default for BudgetSetting {
 }
 
 impl BudgetSetting {
-    /// The setting of [`Budget::usual`](super::Budget::usual): gRPC's rule with numbers of its own.
+    /// The setting of [`Budget::usual`](super::Budget::usual).
     pub fn usual() -> Self {
-        Self::grpc(10.0, 0.5).per_retry_success(1.2)
+        Self::bucket(12.5)
+            .cost(0.0)
+            .throttled_cost(0.0)
+            .per_failure(1.0)
+            .per_first_success(0.6)
+            .per_retry_success(1.1)
+            .open_above(0.6)
     }
 
     /// A full bucket of this many retries that nothing refills.

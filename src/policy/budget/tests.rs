@@ -37,9 +37,9 @@ fn a_new_process_retries_its_first_failure() {
     let budget = Budget::usual();
     budget.first_try(false);
     let retry = budget.retry().unwrap();
-    assert_eq!(budget.level(), 9.0);
+    assert_eq!(budget.level(), 11.5);
     retry.succeeded();
-    assert_eq!(budget.level(), 10.0);
+    assert_eq!(budget.level(), 12.5);
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn five_failures_and_an_outage_is_over() {
     }
     assert_eq!(retries, 2, "the five failures are three first tries and two retries");
     assert_eq!(budget.level(), 0.0);
-    // Ten successes are half of the tokens, the eleventh opens it.
-    (0..10).for_each(|_| budget.first_try(true));
+    // Twelve successes bring 7.2 tokens, the thirteenth opens it.
+    (0..12).for_each(|_| budget.first_try(true));
     assert!(!budget.is_open());
     budget.first_try(true);
     assert!(budget.is_open());

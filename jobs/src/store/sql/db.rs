@@ -129,8 +129,10 @@ impl Db {
         match self {
             #[cfg(feature = "sqlite")]
             Db::File(file) => {
+                // Made before its turn, for which others wait.
+                let query = lite(sql, values);
                 let mut open = file.turn(false).await?;
-                let rows = lite(sql, values).fetch_all(&mut open.connection).await;
+                let rows = query.fetch_all(&mut open.connection).await;
                 Ok(open.note(rows)?.into_iter().map(Row::Sqlite).collect())
             }
             #[cfg(feature = "sqlite")]
@@ -145,8 +147,9 @@ impl Db {
         match self {
             #[cfg(feature = "sqlite")]
             Db::File(file) => {
+                let query = lite(sql, values);
                 let mut open = file.turn(false).await?;
-                let done = lite(sql, values).execute(&mut open.connection).await;
+                let done = query.execute(&mut open.connection).await;
                 Ok(open.note(done)?.rows_affected())
             }
             #[cfg(feature = "sqlite")]

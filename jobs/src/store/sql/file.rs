@@ -20,14 +20,12 @@ const SYNCED: &str = "PRAGMA synchronous = FULL";
 const UNSYNCED: &str = "PRAGMA synchronous = NORMAL";
 
 #[derive(Clone)]
-pub(super) struct File {
-    options: SqliteConnectOptions,
-    open: Arc<Mutex<Open>>,
-}
+pub(super) struct File(Arc<Mutex<Open>>);
 
 /// Its connection, in the hands of one caller.
 pub(super) struct Open {
     pub(super) connection: SqliteConnection,
+    options: SqliteConnectOptions,
     is_synced: bool,
     /// A transaction was begun, and is to be rolled back unless it is committed.
     is_begun: bool,
@@ -37,15 +35,14 @@ pub(super) struct Open {
 
 impl File {
     pub(super) async fn open(options: SqliteConnectOptions) -> sqlx::Result<Self> {
-        let open = Arc::new(Mutex::new(Open::new(&options).await?));
-        Ok(Self { options, open })
+        Ok(Self(Arc::new(Mutex::new(Open::new(options).await?))))
     }
 
     /// Waits for its turn. What it commits is safe from a power cut, or need not be yet.
     pub(super) async fn turn(&self, synced: bool) -> sqlx::Result<OwnedMutexGuard<Open>> {
-        let mut open = self.open.clone().lock_owned().await;
+        let mut open = self.0.clone().lock_owned().await;
         if open.is_lost {
-            *open = Open::new(&self.options).await?;
+            *open = Open::new(open.options.clone()).await?;
         }
         if open.is_begun {
             open.roll_back().await?;
@@ -68,9 +65,10 @@ impl File {
 }
 
 impl Open {
-    async fn new(options: &SqliteConnectOptions) -> sqlx::Result<Self> {
-        let connection = options.clone().synchronous(SqliteSynchronous::Normal).connect().await?;
-        Ok(Self { connection, is_synced: false, is_begun: false, is_lost: false })
+    async fn new(options: SqliteConnectOptions) -> sqlx::Result<Self> {
+        let options = options.synchronous(SqliteSynchronous::Normal);
+        let connection = options.connect().await?;
+        Ok(Self { connection, options, is_synced: false, is_begun: false, is_lost: false })
     }
 
     async fn run(&mut self, sql: &'static str) -> sqlx::Result<()> {

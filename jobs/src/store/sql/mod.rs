@@ -117,6 +117,9 @@ impl SqlStore {
 
     /// The jobs in a pool of yours: an `sqlx::SqlitePool` or an `sqlx::PgPool`.
     ///
+    /// A pool looks before each statement whether its connection lives, unless its `test_before_acquire` is off, and after
+    /// it in any case. In SQLite these looks take longer than the statement: [`sqlite`](Self::sqlite) does without.
+    ///
     /// In PostgreSQL a runner listens on a connection of its own, and needs a few more to work with. In a pool of one it
     /// does not listen: what other processes enqueue is found at the next look
     /// ([`Runner::poll_every`](crate::Runner::poll_every)).
