@@ -159,7 +159,7 @@ fn sizes(report: &mut Report) {
 fn budgets(report: &mut Report) {
     let rounds = options::rounds(15);
     let kinds =
-        [("a first try counted", Operation::FirstTry), ("a retry granted, its success counted", Operation::Retry)];
+        [("a first try counted", Operation::FirstTry), ("a retry granted, its outcome counted", Operation::Retry)];
     let threads = [(1, Some(10.0)), (2, Some(30.0)), (4, None)];
     let progress = Progress::new("cost, budgets", kinds.len() * threads.len() + 1);
     let mut table = Table::new(["nanoseconds, one operation", "redial", "tower", "tower-resilience"]);
@@ -183,9 +183,10 @@ fn budgets(report: &mut Report) {
     table.held(cells, "below 100", ours < 100.0);
     drop(progress);
     report.say(
-        "Budgets by themselves, over the loop around: nanoseconds of an operation, as each thread sees it while the others do the same to the same budget. One \
-         first try in ten fails, so that redial's has something to write at each. After the idle days: the slowest of \
-         redial's three forms; tower-resilience's reads the system's clock, which cannot be moved on.\n",
+        "Budgets by themselves, over the loop around: nanoseconds of an operation, as each thread sees it while the others do \
+         the same to the same budget. One first try in three fails, and one retry in two, so that redial's has something to \
+         write at each. After the idle days: the slowest of redial's three forms; tower-resilience's reads the system's clock, \
+         which cannot be moved on.\n",
     );
     report.table(&table);
 }

@@ -212,14 +212,14 @@ fn waiting(report: &mut Report) {
 }
 
 fn threads(report: &mut Report) {
-    const CALLS: usize = 20_000;
+    const CALLS: usize = 2000;
     let all = [1, 2, 4];
     let progress = Progress::new("growth, threads", all.len());
     let mut table = Table::new(["nanoseconds", "bare", "redial"]);
     for threads in all {
         progress.step(&format!("{threads} threads"));
         let calls = CALLS / if options::quick() { 20 } else { 1 };
-        let [bare, ours]: [f64; 2] = medians(options::rounds(9), |place| together(threads, calls, place == 1));
+        let [bare, ours]: [f64; 2] = medians(options::rounds(101), |place| together(threads, calls, place == 1));
         let name = format!("{threads} thread{}", if threads == 1 { "" } else { "s" });
         table.row([name, format!("{bare:.0}"), format!("{ours:.0}")]);
     }

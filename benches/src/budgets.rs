@@ -20,9 +20,9 @@ const TIMES: usize = 200_000;
 /// What is done to a budget, and how many operations on it that is.
 #[derive(Clone, Copy)]
 pub enum Operation {
-    /// A first try is counted. One in ten fails, so that no budget of ours has nothing to write.
+    /// A first try is counted. One in three fails: a full budget of ours would have nothing to write for a success.
     FirstTry,
-    /// A retry is granted, and its success is counted.
+    /// A retry is granted, and its outcome is counted. One in two fails, for the same reason.
     Retry,
 }
 
@@ -45,21 +45,24 @@ impl Keeper {
 
     /// Nanoseconds of an operation as each of these threads sees it, while the others do the same to the same budget.
     pub fn time(self, operation: Operation, threads: usize) -> f64 {
-        let succeeds = |turn: usize| !turn.is_multiple_of(10);
+        let (succeeds, repeat_succeeds) =
+            (|turn: usize| !turn.is_multiple_of(3), |turn: usize| !turn.is_multiple_of(2));
         match self {
             Keeper::Nothing => match operation {
                 Operation::FirstTry => time(threads, 1, |turn| {
                     black_box(succeeds(turn));
                 }),
-                Operation::Retry => time(threads, 2, |_| ()),
+                Operation::Retry => time(threads, 2, |turn| {
+                    black_box(repeat_succeeds(turn));
+                }),
             },
             Keeper::Redial => {
                 let budget = Budget::usual();
                 match operation {
                     Operation::FirstTry => time(threads, 1, |turn| budget.first_try(succeeds(turn))),
-                    Operation::Retry => time(threads, 2, |_| {
-                        let charge = budget.charge(Load::Retry).expect("a token for each thread");
-                        charge.sent().succeeded();
+                    Operation::Retry => time(threads, 2, |turn| {
+                        let sent = budget.charge(Load::Retry).expect("a token for each thread").sent();
+                        if repeat_succeeds(turn) { sent.succeeded() } else { sent.failed() }
                     }),
                 }
             }
