@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
-use redial::{Backoff, CallReport, Deadline, RequestOptions, RetryLayer, StandardPolicy, Timeouts, Transient};
+use redial::{Backoff, Budget, CallReport, Deadline, RequestOptions, RetryLayer, StandardPolicy, Timeouts, Transient};
 use tower::{ServiceBuilder, ServiceExt};
 
 #[path = "support/flaky.rs"]
@@ -17,6 +17,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let timeouts = Timeouts { attempt: Duration::from_secs(2), total: Duration::from_secs(10) };
     let policy = StandardPolicy::builder("shop", timeouts, Transient::usual())
         .backoff(Backoff::exponential(Duration::from_millis(100)).max(Duration::from_secs(1)))
+        .budget(Budget::unlimited("these calls all fail, and each is to show its own options"))
         .build()?;
     let client = ServiceBuilder::new()
         .layer(RetryLayer::new(policy))
