@@ -1,4 +1,4 @@
-//! The most memory at once, by valgrind's DHAT: the program runs itself, as [`callgrind`](crate::callgrind) has it.
+//! The most memory at once, by valgrind's DHAT: the program runs itself, as [`crate::callgrind`] has it.
 
 use std::{env, process::Command};
 
