@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use http::{HeaderName, Method};
+use http::{HeaderName, HeaderValue, Method};
 use rand::Rng;
 use tokio::time::Instant;
 
@@ -122,7 +122,7 @@ impl Operation {
 
     #[inline]
     fn has_key(&self, head: &RequestHead<'_>) -> bool {
-        head.headers().get(&self.key_header).is_some_and(|key| !key.as_bytes().trim_ascii().is_empty())
+        header(head, &self.key_header).is_some_and(|key| !key.as_bytes().trim_ascii().is_empty())
     }
 
     #[inline]
@@ -289,6 +289,15 @@ impl Operation {
         let width = self.backoff.get_initial().max(waited + hold).min(left.saturating_sub(hold) / 2);
         hold + width.mul_f64(dice.next_u32() as f64 / f64::from(u32::MAX))
     }
+}
+
+/// So many names are compared faster than one is hashed.
+const FEW: usize = 16;
+
+fn header<'a>(head: &RequestHead<'a>, name: &HeaderName) -> Option<&'a HeaderValue> {
+    let headers = head.headers();
+    let is_there = headers.keys_len() > FEW || headers.keys().any(|other| other == name);
+    if is_there { headers.get(name) } else { None }
 }
 
 impl fmt::Debug for Operation {

@@ -183,14 +183,14 @@ impl Course {
     /// The same, while it has just begun: without a clock, which an answer at once does not need.
     pub(super) fn attempt_time(&mut self) -> AttemptTime {
         let timeouts = self.plan.timeouts();
-        match self.started {
-            None => {
-                let ends = [self.by.map(Deadline::instant), self.part_of().map(|block| block.ends)];
-                let by = ends.into_iter().flatten().min();
-                AttemptTime { within: timeouts.attempt.min(timeouts.total), by }
-            }
-            Some(_) => AttemptTime { within: timeouts.attempt, by: Some(self.attempt_is_over_by()) },
+        if self.started.is_some() {
+            return AttemptTime { within: timeouts.attempt, by: Some(self.attempt_is_over_by()) };
         }
+        let by = match (self.by, self.part_of()) {
+            (None, None) => None,
+            (by, block) => by.map(Deadline::instant).into_iter().chain(block.map(|block| block.ends)).min(),
+        };
+        AttemptTime { within: timeouts.attempt.min(timeouts.total), by }
     }
 
     /// Whether earlier attempts may have taken effect.

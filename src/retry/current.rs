@@ -11,16 +11,20 @@ thread_local! {
 /// The attempt that this thread is just now calling or polling.
 #[derive(Clone, Copy)]
 pub(super) struct Current {
-    pub(super) reading: Option<Place>,
+    pub(super) place: Place,
     pub(super) time: Option<AttemptTime>,
 }
 
 /// Where the flags of an attempt's body are: each attempt has a place of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// The address of the word.
+    /// The address of the word; 0 where there is no attempt.
     pub(super) words: usize,
     pub(super) shift: u32,
+}
+
+impl Place {
+    pub(super) const NONE: Place = Place { words: 0, shift: 0 };
 }
 
 /// How long an attempt may still take. Known without a clock where it has just begun: an answer at once asks none.
@@ -41,7 +45,7 @@ impl Drop for Restore {
 }
 
 impl Current {
-    pub(super) const NONE: Current = Current { reading: None, time: None };
+    pub(super) const NONE: Current = Current { place: Place::NONE, time: None };
 
     pub(super) fn get() -> Self {
         CURRENT.get()

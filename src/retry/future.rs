@@ -191,11 +191,24 @@ where
                 StateProj::Attempt { response } => {
                     let polled = {
                         let _current = call.enter();
-                        this.timer.as_mut().limit(cx, response, || call.course.attempt_ends())
+                        response.poll(cx)
                     };
-                    let result = ready!(polled);
-                    let result = result.map(|result| result.map(with_body).map_err(Into::into));
-                    if let Some(output) = State::after(this.state.as_mut(), call.settle(this.policy, result)) {
+                    let end = match polled {
+                        Poll::Ready(Ok(mut response)) => match call.answered(this.policy, &mut response) {
+                            None => {
+                                this.state.set(State::Done);
+                                return Poll::Ready(Ok(with_body(response)));
+                            }
+                            Some(verdict) => call.declined(with_body(response), verdict),
+                        },
+                        Poll::Ready(Err(error)) => call.unanswered(this.policy, error.into()),
+                        Poll::Pending => {
+                            // Armed only now: an answer at once needs no timer.
+                            ready!(this.timer.as_mut().poll_until(cx, call.course.attempt_ends()));
+                            call.timed_out(this.policy)
+                        }
+                    };
+                    if let Some(output) = State::after(this.state.as_mut(), end) {
                         return Poll::Ready(output);
                     }
                 }
@@ -206,7 +219,7 @@ where
                         ready!(this.timer.as_mut().poll_until(cx, call.course.attempt_ends()));
                     }
                     let Some(looked) = response.take() else { return finished() };
-                    if let Some(output) = State::after(this.state.as_mut(), call.settle_looked(this.policy, *looked)) {
+                    if let Some(output) = State::after(this.state.as_mut(), call.looked(this.policy, *looked)) {
                         return Poll::Ready(output);
                     }
                 }

@@ -38,10 +38,7 @@ struct Number<const NUMBER: u32>;
 
 macro_rules! numbers {
     ($($number:literal)*) => {
-        #[cold]
         fn number(extensions: &mut Extensions, attempt: u32) {
-            // There may be one where a middleware keeps its extensions from attempt to attempt.
-            unnumber(extensions);
             match attempt {
                 $($number => drop(extensions.insert(Number::<$number>)),)*
                 _ => {}
@@ -63,27 +60,35 @@ macro_rules! numbers {
 
 // No policy has more attempts (S12).
 numbers!(2 3 4 5 6 7 8 9);
+const MOST: usize = 9;
 
 /// Beside them where the attempt tells its server: when it ends.
 #[derive(Clone, Copy)]
 #[cfg_attr(not(feature = "grpc"), allow(dead_code))] // read by gRPC's client alone
 pub(crate) struct AttemptEnds(pub(crate) Instant);
 
-/// Cloned where a request has no extensions: cheaper than to make the same map anew.
-static MARK: LazyLock<Extensions> = LazyLock::new(|| {
-    let mut mark = Extensions::new();
-    mark.insert(Attempted);
-    mark
+/// Those of each attempt, cloned where a request has no extensions: cheaper than to make the same map anew.
+static MARKS: LazyLock<[Extensions; MOST]> = LazyLock::new(|| {
+    std::array::from_fn(|place| {
+        let mut marks = Extensions::new();
+        marks.insert(Attempted);
+        number(&mut marks, place as u32 + 1);
+        marks
+    })
 });
 
 pub(crate) fn mark(extensions: &mut Extensions, attempt: u32) {
-    if extensions.is_empty() {
-        extensions.clone_from(&MARK);
-    } else {
-        extensions.insert(Attempted);
-    }
-    if attempt > 1 {
-        number(extensions, attempt);
+    let made = if extensions.is_empty() { MARKS.get(attempt.wrapping_sub(1) as usize) } else { None };
+    match made {
+        Some(marks) => extensions.clone_from(marks),
+        None => {
+            extensions.insert(Attempted);
+            if attempt > 1 {
+                // There may be one where a middleware keeps its extensions from attempt to attempt.
+                unnumber(extensions);
+                number(extensions, attempt);
+            }
+        }
     }
 }
 

@@ -99,20 +99,20 @@ impl Head {
 
     fn headers(&self, pack: &Bytes, names: &Names) -> HeaderMap {
         let mut headers = HeaderMap::try_with_capacity(self.names as usize).unwrap_or_default();
-        let mut at = 0;
+        let (mut at, mut place) = (0, 0);
         while let Some(&lengths) = pack[at..].first_chunk::<LENGTHS>() {
             let lengths = u64::from_le_bytes(lengths);
             let name_length = usize::from((lengths >> 1) as u16);
             let name_ends = at + LENGTHS + name_length;
             let value_ends = name_ends + (lengths >> 17) as usize;
-            let name = names.get(&pack[at + LENGTHS..name_ends]);
+            let name = names.get(&pack[at + LENGTHS..name_ends], place);
             let value = HeaderValue::from_maybe_shared(pack.slice(name_ends..value_ends));
             // Both came out of a header map, so both are valid.
             if let (Some(name), Ok(mut value)) = (name, value) {
                 value.set_sensitive(lengths & 1 == 1);
                 headers.append(name, value);
             }
-            at = value_ends;
+            (at, place) = (value_ends, place + 1);
         }
         headers
     }

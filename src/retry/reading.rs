@@ -39,7 +39,7 @@ const FLAGS: u32 = 4;
 /// Whether this thread is just now calling or polling an attempt, and not what a client does in a task of its own.
 #[cfg(feature = "reqwest")]
 pub(crate) fn within_an_attempt() -> bool {
-    Current::get().reading.is_some()
+    Current::get().place != Place::NONE
 }
 
 /// Polls a body as a client does that has a task of its own: for a service without one that stands for a client.
@@ -80,7 +80,7 @@ impl Reading {
     /// or polled is a layer below: one that may follow a redirect, answer a challenge, or collect the body.
     fn note(&self, noted: u64) {
         let flags = self.flags();
-        let by_a_layer = Current::get().reading == Some(flags.place());
+        let by_a_layer = Current::get().place == flags.place();
         let noted = if by_a_layer { noted | BY_A_LAYER } else { noted };
         if !flags.has(noted) {
             flags.set(noted);
@@ -99,7 +99,7 @@ impl<'a> Flags<'a> {
 
     /// The attempt that this belongs to is called or polled, until the guard is dropped.
     pub(super) fn enter(self, time: AttemptTime) -> Restore {
-        Current { reading: Some(self.place()), time: Some(time) }.enter()
+        Current { place: self.place(), time: Some(time) }.enter()
     }
 
     /// What the attempt's error says.

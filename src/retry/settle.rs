@@ -19,7 +19,6 @@ use crate::{
     fault::{Fault, FaultKind},
     observe,
     policy::{Class, GrpcCode, Outcome, Verdict, decide::Stop},
-    timeout::Expired,
 };
 
 /// An answer, of whose body a policy may have read the beginning.
@@ -42,103 +41,99 @@ pub(super) enum End<RB: Body> {
 const DRAIN_TIME: Duration = Duration::from_millis(250);
 
 impl<B: Replay> Call<B> {
-    /// An attempt has ended: what follows?
-    #[inline(always)]
-    pub(super) fn settle<P, RB>(&mut self, policy: &P, result: Result<Result<Answer<RB>, BoxError>, Expired>) -> End<RB>
-    where
-        P: Policy,
-        RB: Body,
-    {
-        let (mut result, fault) = match result {
-            Ok(Ok(response)) => (Ok(response), None),
-            Ok(Err(error)) => match self.source.failure() {
-                Some(failed) => (Err(failed.beneath(error)), Some(Fault::request_body_failed())),
-                None => {
-                    let fault = self.head.flags().read(&*error);
-                    (Err(error), Some(fault))
-                }
-            },
-            Err(Expired) => {
-                let error = AttemptTimedOut(self.course.plan.timeouts().attempt);
-                (Err(error.into()), Some(Fault::attempt_timeout()))
-            }
-        };
+    /// An answer came. `None`: it is what was asked for, and the call is over. By reference, as an answer is large.
+    #[inline]
+    pub(super) fn answered<P: Policy, RB>(&mut self, policy: &P, response: &mut Response<RB>) -> Option<Verdict> {
         // What a stacked layer below left is absorbed into this call's report.
-        let stacked = match &mut result {
-            Ok(response) => report::take_foreign(response.extensions_mut()),
-            Err(error) => report::failed_stacked(&**error),
-        };
-        if stacked {
+        if report::take_foreign(response.extensions_mut()) {
             self.course.found_stacked();
         }
-        let verdict = self.judge(policy, &result, fault, None);
-        match result {
-            Ok(response) if verdict.asks_for_body() && is_error(response.status()) => {
-                End::Look(Box::new(response.map(AnswerBody::looked_into)))
+        let verdict = self.judge(policy, Outcome::answer(response.status(), response.headers()));
+        match verdict.class() {
+            Class::Success => {
+                self.succeeded(response, &verdict);
+                None
             }
-            result => self.judged(result, fault, verdict),
+            _ => Some(verdict),
+        }
+    }
+
+    /// An answer came that is not what was asked for: what follows?
+    #[cold]
+    pub(super) fn declined<RB: Body>(&mut self, response: Answer<RB>, verdict: Verdict) -> End<RB> {
+        match verdict.asks_for_body() && is_error(response.status()) {
+            true => End::Look(Box::new(response.map(AnswerBody::looked_into))),
+            false => self.failed(Ok(response), None, verdict),
         }
     }
 
     /// The beginning of the answer's body is known, as far as it came in time.
-    pub(super) fn settle_looked<P: Policy, RB: Body>(&mut self, policy: &P, response: Answer<RB>) -> End<RB> {
-        let result = Ok(response);
-        let body = result.as_ref().map_or(&[][..], |response| response.body().looked_at());
-        let verdict = self.judge(policy, &result, None, Some(body));
-        self.judged(result, None, verdict)
+    #[cold]
+    pub(super) fn looked<P: Policy, RB: Body>(&mut self, policy: &P, mut response: Answer<RB>) -> End<RB> {
+        let outcome = Outcome::answer(response.status(), response.headers());
+        let verdict = self.judge(policy, outcome.with_body(response.body().looked_at()));
+        if verdict.class() != Class::Success {
+            return self.failed(Ok(response), None, verdict);
+        }
+        self.succeeded(&mut response, &verdict);
+        End::Return(Ok(response))
     }
 
-    #[inline(always)]
-    fn judged<RB: Body>(
-        &mut self,
-        mut result: Result<Answer<RB>, BoxError>,
-        fault: Option<Fault>,
-        verdict: Verdict,
-    ) -> End<RB> {
-        if !self.course.is_part() {
-            observe::attempted(&self.course.plan, self.outcome_of(&result, fault), &verdict);
-        }
-        match (&mut result, verdict.class()) {
-            (Ok(response), Class::Success) => {
-                if let Some(report) = self.course.succeeded(AttemptOutcome::Status(response.status())) {
-                    response.extensions_mut().insert(report);
-                }
-                End::Return(result.map_err(Error::of_inner))
+    /// No answer came.
+    #[cold]
+    pub(super) fn unanswered<P: Policy, RB: Body>(&mut self, policy: &P, error: BoxError) -> End<RB> {
+        match self.source.failure() {
+            Some(failed) => self.errored(policy, failed.beneath(error), Fault::request_body_failed()),
+            None => {
+                let fault = self.head.flags().read(&*error);
+                self.errored(policy, error, fault)
             }
-            _ => self.failed(result, fault, verdict),
         }
     }
 
-    #[inline(always)]
-    fn judge<P: Policy, RB>(
-        &self,
-        policy: &P,
-        result: &Result<Response<RB>, BoxError>,
-        fault: Option<Fault>,
-        body: Option<&[u8]>,
-    ) -> Verdict {
-        let outcome = match result {
-            Ok(response) => Outcome::answer(response.status(), response.headers()),
-            Err(error) => Outcome::failed_as(&**error, fault.unwrap_or_else(|| Fault::read(&**error))),
-        };
-        let outcome = match body {
-            Some(body) => outcome.with_body(body),
-            None => outcome,
-        };
+    /// The attempt's time is over.
+    #[cold]
+    pub(super) fn timed_out<P: Policy, RB: Body>(&mut self, policy: &P) -> End<RB> {
+        let error = AttemptTimedOut(self.course.plan.timeouts().attempt);
+        self.errored(policy, error.into(), Fault::attempt_timeout())
+    }
+
+    fn errored<P: Policy, RB: Body>(&mut self, policy: &P, error: BoxError, fault: Fault) -> End<RB> {
+        if report::failed_stacked(&*error) {
+            self.course.found_stacked();
+        }
+        let verdict = self.judge(policy, Outcome::failed_as(&*error, fault));
+        self.failed(Err(error), Some(fault), verdict)
+    }
+
+    #[inline]
+    fn judge<P: Policy>(&self, policy: &P, outcome: Outcome<'_>) -> Verdict {
         let outcome = if self.course.plan.grpc { outcome.over_grpc() } else { outcome };
         self.course.judge(policy, outcome)
     }
 
+    /// The answer is what was asked for.
+    #[inline]
+    fn succeeded<RB>(&mut self, response: &mut Response<RB>, verdict: &Verdict) {
+        if !self.course.is_part() {
+            observe::attempted(&self.course.plan, self.outcome_of_answer(response), verdict);
+        }
+        if let Some(report) = self.course.succeeded(AttemptOutcome::Status(response.status())) {
+            response.extensions_mut().insert(report);
+        }
+    }
+
     fn outcome_of<RB>(&self, result: &Result<Response<RB>, BoxError>, fault: Option<Fault>) -> AttemptOutcome {
         match result {
-            Ok(response) => self.code(response).map_or(AttemptOutcome::Status(response.status()), AttemptOutcome::Grpc),
+            Ok(response) => self.outcome_of_answer(response),
             Err(_) => AttemptOutcome::Fault(fault.map_or(FaultKind::Unclassified, |fault| fault.kind())),
         }
     }
 
-    /// The code of an answer of gRPC, where it says one.
-    fn code<RB>(&self, response: &Response<RB>) -> Option<GrpcCode> {
-        if self.course.plan.grpc { GrpcCode::said(response.headers()) } else { None }
+    /// By its code, where it is an answer of gRPC that says one.
+    fn outcome_of_answer<RB>(&self, response: &Response<RB>) -> AttemptOutcome {
+        let code = if self.course.plan.grpc { GrpcCode::said(response.headers()) } else { None };
+        code.map_or(AttemptOutcome::Status(response.status()), AttemptOutcome::Grpc)
     }
 
     #[cold]
@@ -148,6 +143,9 @@ impl<B: Replay> Call<B> {
         fault: Option<Fault>,
         verdict: Verdict,
     ) -> End<RB> {
+        if !self.course.is_part() {
+            observe::attempted(&self.course.plan, self.outcome_of(&result, fault), &verdict);
+        }
         let failed = Failed {
             verdict: &verdict,
             outcome: self.outcome_of(&result, fault),
