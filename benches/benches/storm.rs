@@ -15,6 +15,7 @@ use redial::{
 use redial_benches::{
     contention,
     report::{Report, Table, root},
+    tower_budget::{self, TowerBudget},
 };
 
 const SEEDS: [u64; 3] = [7, 8, 9];
@@ -38,11 +39,13 @@ fn main() {
 fn strategies() -> Vec<(&'static str, Strategy, bool)> {
     let setting = |setting: BudgetSetting| Budget::custom(setting).expect("a setting that can be built");
     let hundred = BudgetSetting::bucket(100.0).cost(10.0).throttled_cost(10.0).per_first_success(1.0);
-    let tower = Budget::finagle(Duration::from_secs(10), 10, 0.2).expect("tower's own numbers");
+    let tower = budget("default of tower and of reqwest", Budget::unlimited("tower's is asked beside it"), true);
+    let window = Budget::finagle(Duration::from_secs(10), 10, 0.2).expect("tower's own numbers");
     vec![
         ("no retry", Strategy::no_retry(), true),
         budget("3 attempts, no budget", Budget::unlimited("measured"), true),
-        budget("default of tower and of reqwest", tower, true),
+        (tower.0, tower.1.budgeted(|_| TowerBudget::default()), tower.2),
+        budget("the same numbers, our window", window, false),
         budget("AWS retry 2.1", Budget::aws(), false),
         budget("100, cost 10, +1", setting(hundred), false),
         budget("100, cost 10, +1, cost back", setting(hundred.refund_on_success(true)), false),
@@ -71,6 +74,8 @@ fn scenario(name: &str, quick: bool) -> Scenario {
 /// One run for each seed, at the same time.
 fn runs(scenario: &Scenario, strategy: &Strategy) -> Vec<Figures> {
     let seeded = |seed| {
+        let clock = tower_budget::clock();
+        let _clock = clock.enter();
         let mut scenario = scenario.clone();
         scenario.seed = seed;
         run(&scenario, strategy).expect("a scenario that can be run")
@@ -144,27 +149,25 @@ fn mark(held: bool) -> &'static str {
 }
 
 const ABOUT: &str = "\
-1000 clients with a budget each, 10 calls a second each; capacity 12 000 a second, a refusal costs a quarter of a served
-request; three attempts, full jitter; mean of three seeds. *brown-out*: half of the capacity is left for 20 s, share of the
-calls begun then that succeed. *failures*: a fifth of the requests fail at random, share of the calls that succeed.
-*outage*: nothing is served, requests for each call. *recovery*: until 99 % of the calls succeed again, the longest of all
-runs. tower's and reqwest's budgets are our window with their numbers (10 s, 10 a second, 20 %): their own code reads a clock
-that a model cannot turn.
-";
+    1000 clients with a budget each, 10 calls a second each; capacity 12 000 a second, a refusal costs a quarter of a served \
+    request; three attempts, full jitter; mean of three seeds. *brown-out*: half of the capacity is left for 20 s, share of the \
+    calls begun then that succeed. *failures*: a fifth of the requests fail at random, share of the calls that succeed. \
+    *outage*: nothing is served, requests for each call. *recovery*: until 99 % of the calls succeed again, the longest of all \
+    runs. tower's budget, which is reqwest's too, is its own code: of what it grants in 10 s by its numbers (10 a second and 20 %), \
+    it forgets the half early, since each second it may clear two of its ten slots. Our window grants what they say.\n";
 
 const MISSED: &str = "\
-The bar of the brown-out comes from an earlier model of the same description, in which no retry gets 47.6 % and gRPC's setting
-46.8 %. What the default misses, it spends in the first second: five failures in a row are the fewest that are no chance (with
-four, a fifth of failures at random closes the budget too often for 99.1 %), and until a process has heard them, it has made
-four retries. Tried beside it, in a sketch of this model: a moving share of failed first tries (45.9 %, 99.0 %), hysteresis,
-dearer second retries, dearer failed retries, tokens taken in advance. None has more at 99.1 %. To ask the budget again at the
-end of each wait would bring 0.15 points, and take the provider's answer from callers who have waited.
-";
+    The bar of the brown-out comes from an earlier model of the same description, in which no retry gets 47.6 % and gRPC's setting \
+    46.8 %. What the default misses, it spends in the first second: five failures in a row are the fewest that are no chance (with \
+    four, a fifth of failures at random closes the budget too often for 99.1 %), and until a process has heard them, it has made \
+    four retries. Tried beside it, in a sketch of this model: a moving share of failed first tries (45.9 %, 99.0 %), hysteresis, \
+    dearer second retries, dearer failed retries, tokens taken in advance. None has more at 99.1 %. To ask the budget again at the \
+    end of each wait would bring 0.15 points, and take the provider's answer from callers who have waited.\n";
 
 /// What a rule that looks back can get wrong: there is nothing to look back to yet, or it is long ago.
 fn beginnings(report: &mut Report, quick: bool) {
     report.say(
-        "The same budgets of processes that have only begun (the trouble starts with them), and of clients that make a\n\
+        "The same budgets of processes that have only begun (the trouble starts with them), and of clients that make a \
          call in ten seconds (the trouble lasts 2000 s).\n",
     );
     let seconds = Duration::from_secs;
@@ -207,7 +210,7 @@ fn beginnings(report: &mut Report, quick: bool) {
 /// The AWS Architecture Blog's figures, with our backoff: a band of 5 % is what chance leaves of a mean of 100 runs.
 fn jitter(report: &mut Report, runs: u64) {
     report.say(
-        "100 clients write one row, each under the version that it has read (the model of the AWS Architecture Blog's\n\
+        "100 clients write one row, each under the version that it has read (the model of the AWS Architecture Blog's \
          \"Exponential Backoff And Jitter\"); mean of 100 runs. The waits are ours, the bar is what the blog's simulator takes.\n",
     );
     let exponential =

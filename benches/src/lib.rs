@@ -17,5 +17,7 @@ pub mod versions;
 
 #[path = "../../tests/common/memory.rs"]
 pub mod memory;
+#[path = "../../tests/common/tower_budget.rs"]
+pub mod tower_budget;
 #[path = "../../tests/common/towers.rs"]
 pub mod towers;

@@ -68,13 +68,13 @@ impl Report {
     /// Mends the section in `BENCHMARKS.md`, unless few rounds were asked for.
     pub fn write(self) {
         if options::quick() {
-            println!("--quick: {} bars missed, which few rounds may do; nothing is written", self.missed);
+            println!("--quick: bars missed: {}, which few rounds may do; nothing is written", self.missed);
             return;
         }
         let path = root().join("BENCHMARKS.md");
         let before = fs::read_to_string(&path).unwrap_or_default();
         fs::write(&path, mended(&before, self.section, &self.text)).expect("BENCHMARKS.md is written");
-        println!("{} bars missed; BENCHMARKS.md has the section", self.missed);
+        println!("bars missed: {}; BENCHMARKS.md has the section", self.missed);
     }
 }
 

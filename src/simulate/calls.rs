@@ -1,12 +1,13 @@
 //! The calls in flight: what a retry layer's future does, step by step, on virtual time.
 
-use std::{fmt, time::Duration};
+use std::{cell::RefCell, fmt, time::Duration};
 
 use http::{HeaderMap, HeaderValue, StatusCode, header::RETRY_AFTER};
 use tokio::time::Instant;
 
 use super::{
     events::Time,
+    others::OtherBudget,
     scenario::{Scenario, TroubleKind},
     server::{Reply, nanos},
     strategy::Kind,
@@ -50,20 +51,24 @@ pub(super) struct Clients {
     kind: Kind,
     /// One a client, where they follow a policy.
     plans: Vec<Plan>,
+    /// One a client, where they ask another budget beside the policy's.
+    others: Vec<RefCell<Box<dyn OtherBudget>>>,
     start: Instant,
     answers: Answers,
 }
 
 impl Clients {
     pub(super) fn new(scenario: &Scenario, kind: &Kind, start: Instant) -> Self {
-        let plans = match kind {
-            Kind::AtOnce { .. } => Vec::new(),
-            Kind::Policy { plan, .. } => {
+        let (plans, others) = match kind {
+            Kind::AtOnce { .. } => Default::default(),
+            Kind::Policy { plan, others, .. } => {
                 let seed = scenario.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                (0..scenario.clients).map(|client| super::clients::plan_of(plan, client, seed, start)).collect()
+                let plan_of = |client| super::clients::plan_of(plan, client, seed, start);
+                let others = others.as_ref().map(|others| others.make(scenario.clients, start));
+                ((0..scenario.clients).map(plan_of).collect(), others.unwrap_or_default())
             }
         };
-        Clients { kind: kind.clone(), plans, start, answers: Answers::new(scenario) }
+        Clients { kind: kind.clone(), plans, others, start, answers: Answers::new(scenario) }
     }
 
     /// A client wants something: at once, or not before what the provider asked for.
@@ -141,7 +146,11 @@ impl Clients {
         if let Some(sent) = call.sent.take() {
             ended.of_retry(sent, instant);
         }
+        let other = self.others.get(call.client as usize);
         if verdict.class() == Class::Success {
+            if let Some(other) = other {
+                other.borrow_mut().succeeded(instant);
+            }
             return Next::Succeeded;
         }
         let hold = plan.operation.held_for(Some(&verdict), instant);
@@ -167,6 +176,7 @@ impl Clients {
         };
         match situation.decide() {
             Err(_) => Next::Failed,
+            Ok(_) if other.is_some_and(|other| !other.borrow_mut().withdraw(instant)) => Next::Failed,
             Ok(again) => {
                 call.free_used |= again.charge.is_none();
                 call.charge = again.charge;

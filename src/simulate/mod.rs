@@ -33,6 +33,7 @@ mod clients;
 mod document;
 mod events;
 mod figures;
+mod others;
 mod picture;
 mod run;
 mod scenario;
@@ -41,6 +42,7 @@ mod strategy;
 
 pub use document::ScenarioError;
 pub use figures::{Figures, Moment};
+pub use others::OtherBudget;
 pub use picture::{PictureError, draw};
 pub use run::{run, run_watched};
 pub use scenario::{Scenario, Server, Trouble, TroubleKind};

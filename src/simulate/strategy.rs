@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use http::Request;
+use tokio::time::Instant;
 
+use super::others::{OtherBudget, Others};
 use crate::policy::{Plan, Policy, RequestHead};
 
 /// What every client of a run does when an attempt fails.
@@ -18,7 +20,7 @@ pub(super) enum Kind {
     /// The loop that everybody writes first: again at once, whatever failed.
     AtOnce { attempts: u32 },
     /// The engine.
-    Policy { plan: Plan, policy: Arc<dyn Policy + Send + Sync> },
+    Policy { plan: Plan, policy: Arc<dyn Policy + Send + Sync>, others: Option<Others> },
 }
 
 impl Strategy {
@@ -41,7 +43,18 @@ impl Strategy {
         request: &Request<B>,
     ) -> Self {
         let plan = policy.plan(&RequestHead::of(request));
-        Strategy { name: name.into(), kind: Kind::Policy { plan, policy: Arc::new(policy) } }
+        Strategy { name: name.into(), kind: Kind::Policy { plan, policy: Arc::new(policy), others: None } }
+    }
+
+    /// The same, and each client asks a budget of another crate, or of your own, beside the policy's: give the policy
+    /// [`Budget::unlimited`](crate::Budget::unlimited) to compare that one alone. `make` is told when the run begins. No
+    /// effect without a policy.
+    #[must_use]
+    pub fn budgeted<O: OtherBudget + 'static>(mut self, make: impl Fn(Instant) -> O + Send + Sync + 'static) -> Self {
+        if let Kind::Policy { others, .. } = &mut self.kind {
+            *others = Some(Others::new(make));
+        }
+        self
     }
 
     /// Its name in tables and pictures.

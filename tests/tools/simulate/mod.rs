@@ -11,6 +11,8 @@ use redial::{
 mod model;
 mod scenarios;
 mod storm;
+#[path = "../../common/tower_budget.rs"]
+mod tower_budget;
 
 /// As many clients as show the shares to a percent.
 const CLIENTS: u32 = 100;

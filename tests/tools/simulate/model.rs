@@ -5,8 +5,10 @@ use std::time::Duration;
 use redial::{
     RequestOptions, StandardPolicy, Transient,
     policy::{Backoff, budget::Budget},
-    simulate::{Figures, Scenario, Strategy, TroubleKind, draw, run, run_watched},
+    simulate::{Figures, OtherBudget, Scenario, Strategy, TroubleKind, draw, run, run_watched},
 };
+
+use tokio::time::Instant;
 
 use super::{builder, figures, scenario, strategy, with_budget};
 
@@ -52,6 +54,40 @@ fn before_the_trouble_all_succeed_and_afterwards_again() {
         assert_eq!(none.recovery, Some(Duration::ZERO), "{name}");
         assert_eq!(none.load_factor, 1.0, "{name}");
     }
+}
+
+/// Grants so many repeats, and each success is one more.
+struct Counted(u32);
+
+impl OtherBudget for Counted {
+    fn succeeded(&mut self, _: Instant) {
+        self.0 += 1;
+    }
+
+    fn withdraw(&mut self, _: Instant) -> bool {
+        let granted = self.0 > 0;
+        self.0 -= u32::from(granted);
+        granted
+    }
+}
+
+#[test]
+fn each_client_has_one_of_the_other_budgets() {
+    let mut outage = scenario("outage");
+    (outage.trouble.from, outage.trouble.until) = (Duration::ZERO, outage.length);
+    let unlimited = || with_budget("unlimited", Budget::unlimited("tested"));
+    let attempts = |figures: &Figures| figures.moments.iter().map(|moment| moment.arrivals).sum::<u64>();
+    let none = attempts(&figures(&outage, &Strategy::no_retry()));
+    let with = |tokens| attempts(&figures(&outage, &unlimited().budgeted(move |_| Counted(tokens))));
+    assert_eq!(with(0), none);
+    assert_eq!(with(7), none + 7 * u64::from(outage.clients));
+    assert_eq!(with(u32::MAX), attempts(&figures(&outage, &unlimited())));
+    // It stands beside the policy's own budget, and cannot loosen it.
+    let usual = || with_budget("usual", Budget::usual());
+    let both = figures(&outage, &usual().budgeted(|_| Counted(u32::MAX)));
+    assert_eq!(both, figures(&outage, &usual()));
+    // Where there is no policy, nobody asks it.
+    assert_eq!(attempts(&figures(&outage, &Strategy::no_retry().budgeted(|_| Counted(9)))), none);
 }
 
 #[test]
