@@ -77,9 +77,9 @@ impl Head {
     /// The pack, to be used: sliced, without copying, into the values of each later attempt.
     pub(super) fn unpack(&self) -> Bytes {
         let words = self.pack.get(1..).unwrap_or_default();
-        let mut bytes = Vec::with_capacity(size_of_val(words));
-        for word in words {
-            bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        let mut bytes = vec![0; size_of_val(words)];
+        for (place, word) in bytes.chunks_exact_mut(size_of::<Word>()).zip(words) {
+            place.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
         bytes.into()
     }
