@@ -176,8 +176,8 @@ impl Course {
     /// When the attempt is made again.
     fn again(&mut self, now: Instant, again: Again) -> Instant {
         let trail = self.trail.get_or_insert_default();
-        trail.free_used |= again.charge.is_none();
-        trail.charge = again.charge;
+        trail.free_used |= again.free;
+        trail.charge = Some(again.charge);
         trail.previous_wait = Some(again.own);
         if let Some(last) = trail.attempts.last_mut() {
             last.wait = Some(again.wait);

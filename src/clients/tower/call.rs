@@ -187,7 +187,7 @@ impl Call {
         };
         match situation.decide() {
             Ok(again) => {
-                self.charge = again.charge;
+                self.charge = Some(again.charge);
                 self.previous_wait = Some(again.own);
                 if let Some(last) = self.attempts.last_mut() {
                     (last.wait, last.held) = (Some(again.wait), again.held);
