@@ -65,6 +65,20 @@ async fn over_sockets() {
     assert!(error.is_connect() && error.to_string().starts_with("orders any: "), "{error}");
 }
 
+/// As in our own layer: callers that wait for next to no time say nothing of the provider's health.
+#[tokio::test(start_paused = true)]
+async fn hasty_callers_close_no_budget() {
+    let budget = Budget::usual();
+    for _ in 0..10 {
+        let mut hasty = request(Method::PUT);
+        hasty.extensions_mut().insert(Deadline::after(ms(1)));
+        let service = service([Reply::stall()]);
+        let ended = stack(built(policy().budget(budget.clone())), service).oneshot(hasty).await;
+        assert!(ended.map(drop).unwrap_err().is_timeout());
+    }
+    assert_eq!(budget.level(), 12.5);
+}
+
 /// As in our own layer, and here too until the call ends.
 #[tokio::test(start_paused = true)]
 async fn c053_what_is_repeated_after_a_417_expects_nothing() {

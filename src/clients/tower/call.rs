@@ -160,7 +160,11 @@ impl Call {
             observe::unclassified(self.about(), self.attempt(), outcome);
         }
         // Nobody watches what becomes of the request below.
-        let ended = Ended::with(result.as_ref().ok().map(Response::status), fault, &verdict).of_several_requests();
+        let mut ended = Ended::with(result.as_ref().ok().map(Response::status), fault, &verdict).of_several_requests();
+        let out_of_time = now >= self.deadline && fault.is_some_and(|fault| fault.kind() == FaultKind::Timeout);
+        if out_of_time && now < later(self.sent_at, self.plan.timeouts().attempt) {
+            ended = ended.cut_short();
+        }
         if self.is_new() {
             ended.of_first_try(&self.plan.operation.budget, now);
         }
