@@ -10,7 +10,7 @@ use redial::{
     Backoff, Budget, CallReport, Deadline, Error, Policy, Reach, RetryLayer, StandardPolicy, StopReason, TimeoutLayer,
     Timeouts, Transient,
     policy::StandardPolicyBuilder,
-    testing::{Events, Reply, ScriptService, Server, service},
+    testing::{Events, Readiness, Reply, Script, ScriptService, Server, service},
     tower::RetryPolicy,
 };
 use tokio::time::timeout;
@@ -192,6 +192,20 @@ async fn what_a_cancelled_wait_had_reserved_is_given_back() {
         drop(call);
         assert_eq!(budget.level(), full);
     }
+}
+
+/// The service was ready again too late: the timeout layer below sends nothing then.
+#[tokio::test(start_paused = true)]
+async fn what_came_too_late_to_be_sent_is_given_back() {
+    let budget = Budget::aws();
+    let timeouts = Timeouts { attempt: ms(500), total: Duration::from_secs(1) };
+    let readiness = [Readiness::Now, Readiness::After(Duration::from_secs(2))];
+    let slow = service(Script::new([Reply::status(503)]).readiness(readiness));
+    let policy = built(within(timeouts).budget(budget.clone()));
+    let error = stack(policy, slow.clone()).oneshot(request(Method::GET)).await.map(drop).unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    slow.seen().sent(1);
+    assert_eq!(budget.level(), 500.0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -78,10 +78,12 @@ impl Call {
         self.attempts.is_empty()
     }
 
-    /// The next attempt goes out. Here the retry that was decided is sent, and so spent.
+    /// The next attempt goes out. Here the retry that was decided is sent, and so spent; unless it comes too late, and
+    /// the timeout layer below does not send it (D21).
     pub(super) fn sends(&mut self) {
         self.sent_at = Instant::now();
-        self.sent = self.charge.take().map(Charge::sent);
+        let in_time = self.sent_at < self.deadline;
+        self.sent = self.charge.take().filter(|_| in_time).map(Charge::sent);
     }
 
     /// Which attempt is under way; the first is 1.
