@@ -9,7 +9,7 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use redial::{
-    Backoff, RecoverLayer, RetryLayer, StandardPolicy, Timeouts, Transient,
+    Backoff, Budget, RecoverLayer, RetryLayer, StandardPolicy, Timeouts, Transient,
     layers::{Failure, RecoverBody},
 };
 use tower::{ServiceBuilder, ServiceExt};
@@ -55,7 +55,10 @@ fn recover<B>(failure: Failure<B>) -> Result<Response<RecoverBody<B>>, AiServerU
 async fn main() -> Result<(), Box<dyn Error>> {
     let timeouts = Timeouts { attempt: Duration::from_secs(2), total: Duration::from_secs(10) };
     let backoff = Backoff::exponential(Duration::from_millis(60)).max(Duration::from_millis(120));
-    let policy = StandardPolicy::builder("ai", timeouts, Transient::usual()).backoff(backoff).build()?;
+    let policy = StandardPolicy::builder("ai", timeouts, Transient::usual())
+        .backoff(backoff)
+        .budget(Budget::unlimited("most of these calls fail, and each is to show what becomes of it"))
+        .build()?;
     let client = ServiceBuilder::new()
         .layer(RecoverLayer::new(recover))
         .layer(RetryLayer::new(policy))

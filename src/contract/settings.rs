@@ -139,7 +139,7 @@ table! {
         reset: Vec<At<WaitHeader>>,
         /// A header that says `true` or `false`: repeat or do not (D19).
         should_retry: Header,
-        /// The longest wait that a server's word may cause; a longer one ends the call (D1). Default: the deadline.
+        /// The longest wait that a server may ask for; a longer one ends the call (D1). Default: the deadline.
         longest_wait: Time,
     }
 }

@@ -24,7 +24,8 @@
 //! - *Which request* a proof is about. It speaks of the last request that the inner client sent, and a layer below may
 //!   have sent several for one: it followed a redirect, or answered a challenge. The retry layer therefore takes no
 //!   error for a proof once such a layer has looked at the attempt's body, and never one of a handler's own calls. A
-//!   layer that spawns a task to do so is not noticed.
+//!   layer that spawns a task to do so is not noticed, and neither is one below a `buffer`, which calls it from a task of
+//!   its own: a buffer belongs below a redirect layer.
 //! - A name that does not exist from a resolver that is down, and a lookup at all where the connector is not
 //!   hyper-util's: these are [`FaultKind::Connect`]. So is a lookup that fails with an error of the operating system.
 //! - A verdict of a TLS library other than rustls. A connect failure that shows no cause in the network (an I/O error, a

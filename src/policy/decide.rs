@@ -120,8 +120,9 @@ pub(crate) struct Again {
     pub(crate) wait: Duration,
     /// The backoff alone, which the next one may grow from.
     pub(crate) own: Duration,
-    /// `None`: provably unsent, and so outside the budget the first time (D13).
-    pub(crate) charge: Option<Charge>,
+    pub(crate) charge: Charge,
+    /// Provably unsent, and so not charged the first time (D13).
+    pub(crate) free: bool,
     /// The wait is longer than this call's own because of what another call was told.
     pub(crate) held: bool,
 }
@@ -188,18 +189,13 @@ impl Situation<'_> {
         let charge = if free {
             // Outside the budget is not outside of reason: when a provider cannot be reached at all, nearly every request
             // is unsent, and to repeat each once would be twice the load on whatever is left of it (S20).
-            if !operation.budget.is_open_at(self.now) {
-                return stop(StopReason::Budget);
-            }
-            None
+            operation.budget.uncharged_at(self.now)
         } else {
             let load = if self.throttled { Load::Throttled } else { Load::Retry };
-            match operation.budget.charge_at(load, self.now) {
-                Some(charge) => Some(charge),
-                None => return stop(StopReason::Budget),
-            }
+            operation.budget.charge_at(load, self.now)
         };
-        Ok(Again { wait, own, charge, held: held.is_some() })
+        let Some(charge) = charge else { return stop(StopReason::Budget) };
+        Ok(Again { wait, own, charge, free, held: held.is_some() })
     }
 }
 

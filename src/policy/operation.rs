@@ -104,13 +104,14 @@ impl Operation {
         self.stated.clone().map(Evidence::Stated)
     }
 
-    /// Whether this request has this evidence. A statement is about the operation, and holds for all its requests.
+    /// Whether this request has this evidence. The operation's statement holds for all its requests; any other was made
+    /// for one of them.
     pub(crate) fn has_evidence(&self, evidence: &Evidence, head: &RequestHead<'_>) -> bool {
         match evidence {
             Evidence::Method => self.has_method(head),
             Evidence::Key => self.has_key(head),
             Evidence::Precondition => self.has_precondition(head),
-            Evidence::Stated(_) => true,
+            Evidence::Stated(reason) => self.stated.as_ref() == Some(reason),
         }
     }
 

@@ -105,9 +105,8 @@ impl Plan {
     /// though a plan that was made for another one says so.
     #[inline]
     pub(crate) fn held_to(mut self, head: &RequestHead<'_>) -> Self {
-        // A statement holds for every request.
-        let holds = |evidence| matches!(evidence, &Evidence::Stated(_)) || self.operation.has_evidence(evidence, head);
-        if !self.evidence.as_ref().is_none_or(holds) {
+        // Another request's own statement is gone then; this one's comes with its options.
+        if !self.evidence.as_ref().is_none_or(|evidence| self.operation.has_evidence(evidence, head)) {
             self.evidence = None;
         }
         match head.extensions().get::<RequestOptions>() {

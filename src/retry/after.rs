@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::{AttemptOutcome, CallReport, course::Course};
 use crate::{
     deadline::later,
-    fault::Fault,
+    fault::{Fault, FaultKind},
     observe,
     policy::{
         Class, Outcome, Policy, Reach, StopReason, Verdict,
@@ -100,7 +100,9 @@ impl Course {
         if !of_one_request {
             ended = ended.of_several_requests();
         }
-        if timed_out && now < later(self.attempt_started(), self.plan.timeouts().attempt) {
+        // The same instant ends a layer below, or a call within a block, which may notice first.
+        let out_of_time = timed_out || now >= deadline && fault.is_some_and(|fault| fault.kind() == FaultKind::Timeout);
+        if out_of_time && now < later(self.attempt_started(), self.plan.timeouts().attempt) {
             ended = ended.cut_short();
         }
         if self.is_part() {
@@ -176,8 +178,8 @@ impl Course {
     /// When the attempt is made again.
     fn again(&mut self, now: Instant, again: Again) -> Instant {
         let trail = self.trail.get_or_insert_default();
-        trail.free_used |= again.charge.is_none();
-        trail.charge = again.charge;
+        trail.free_used |= again.free;
+        trail.charge = Some(again.charge);
         trail.previous_wait = Some(again.own);
         if let Some(last) = trail.attempts.last_mut() {
             last.wait = Some(again.wait);

@@ -89,7 +89,9 @@ use crate::{Policy, observe, policy::RequestHead};
 ///
 /// A request without evidence is repeated where its error proves that it was never sent. A layer below that looks at
 /// the body, be it only to measure it, may have sent it on by itself, so that its errors prove nothing any more: keep
-/// such layers above. One that does so in a task of its own is not noticed.
+/// such layers above. One that does so in a task of its own is not noticed, and neither is one below a `buffer`, whose
+/// worker calls it: a redirect layer there has a `POST` that was answered sent again where its later hop is refused. A
+/// buffer belongs below such a layer, not above it.
 ///
 /// # What the inner service must be
 ///

@@ -65,6 +65,11 @@ impl Reading {
         self.note(LOOKED_AT);
     }
 
+    /// Somebody may send it more than once. No client does that: a layer, in whatever task it runs.
+    pub(super) fn cloned(&self) {
+        self.flags().set(LOOKED_AT | BY_A_LAYER);
+    }
+
     /// The client may follow a redirect by itself.
     #[cfg(feature = "reqwest")]
     pub(super) fn may_be_followed(&self) {

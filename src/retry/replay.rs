@@ -182,7 +182,9 @@ impl<B: Replay> AttemptBody<B> {
     /// What such a layer does is one attempt. Its errors prove nothing about the first request, so that none of them
     /// is taken for "never sent".
     pub fn try_clone(&self) -> Option<Self> {
-        self.look_at();
+        if let Some(reading) = &self.reading {
+            reading.cloned();
+        }
         let Kind::Whole { body } = &self.kind else { return None };
         let kind = Kind::Whole { body: body.try_clone()? };
         Some(AttemptBody { kind, promise: self.promise, reading: self.reading.clone() })

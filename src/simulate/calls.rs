@@ -178,8 +178,8 @@ impl Clients {
             Err(_) => Next::Failed,
             Ok(_) if other.is_some_and(|other| !other.borrow_mut().withdraw(instant)) => Next::Failed,
             Ok(again) => {
-                call.free_used |= again.charge.is_none();
-                call.charge = again.charge;
+                call.free_used |= again.free;
+                call.charge = Some(again.charge);
                 call.previous_wait = Some(again.own);
                 call.waited = again.wait;
                 Next::WaitUntil(now.saturating_add(nanos(again.wait)))

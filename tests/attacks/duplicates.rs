@@ -12,7 +12,7 @@ use hyper_util::{client::legacy::Client, rt::TokioExecutor};
 use redial::testing::{Reply, Server};
 use redial::{AttemptBody, BoxError, Plan, Policy, RequestHead, RetryLayer, StandardPolicy};
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
-use tower_http::follow_redirect::FollowRedirectLayer;
+use tower_http::follow_redirect::{FollowRedirectLayer, policy::clone_body_fn};
 
 use crate::{
     common::raw_h2::{self, Act, EVERY_STREAM, Script, reason},
@@ -38,6 +38,34 @@ async fn a_redirect_below_does_not_repeat_an_answered_post() {
     let error = stack.oneshot(order(&site.url("/x"))).await.unwrap_err();
     println!("{error}");
     site.seen().sent(1); // a POST without a key, answered with 303
+}
+
+/// A buffer's worker calls what stands below it in a task of its own. A layer that clones the body may send it twice,
+/// wherever it runs; one that only measures it is noticed above a buffer alone.
+#[tokio::test]
+async fn a_redirect_beside_a_buffer_does_not_repeat_an_answered_post() {
+    let script = || {
+        let receipts = [Reply::refused_stream(), Reply::ok("receipt")];
+        let done = Reply::status(303).header("location", "/receipt");
+        Server::http2(redial::testing::Script::new([done]).route("/receipt", receipts))
+    };
+    let site = script();
+    let stack = ServiceBuilder::new()
+        .layer(RetryLayer::new(policy().build().unwrap()))
+        .layer(FollowRedirectLayer::new())
+        .buffer(8)
+        .service(hyper_client(Wire::Http2));
+    let _ = stack.oneshot(order(&site.url("/x"))).await;
+    site.seen().to("POST /x").sent(1);
+
+    let site = script();
+    let stack = ServiceBuilder::new()
+        .layer(RetryLayer::new(policy().build().unwrap()))
+        .buffer(8)
+        .layer(FollowRedirectLayer::with_policy(clone_body_fn(AttemptBody::try_clone)))
+        .service(hyper_client(Wire::Http2));
+    let _ = stack.oneshot(order(&site.url("/x"))).await;
+    site.seen().to("POST /x").sent(1);
 }
 
 /// An in-process handler that has had its effect, and whose second, independent call cannot connect.

@@ -10,7 +10,7 @@ use redial::{
     Backoff, Budget, CallReport, Deadline, Error, Policy, Reach, RetryLayer, StandardPolicy, StopReason, TimeoutLayer,
     Timeouts, Transient,
     policy::StandardPolicyBuilder,
-    testing::{Events, Reply, ScriptService, Server, service},
+    testing::{Events, Readiness, Reply, Script, ScriptService, Server, service},
     tower::RetryPolicy,
 };
 use tokio::time::timeout;
@@ -63,6 +63,20 @@ async fn over_sockets() {
     let error = client.oneshot(post).await.unwrap_err();
     assert_eq!(ended(&error), (1, Some(StopReason::NoEvidence), vec![Reach::Unknown]));
     assert!(error.is_connect() && error.to_string().starts_with("orders any: "), "{error}");
+}
+
+/// As in our own layer: callers that wait for next to no time say nothing of the provider's health.
+#[tokio::test(start_paused = true)]
+async fn hasty_callers_close_no_budget() {
+    let budget = Budget::usual();
+    for _ in 0..10 {
+        let mut hasty = request(Method::PUT);
+        hasty.extensions_mut().insert(Deadline::after(ms(1)));
+        let service = service([Reply::stall()]);
+        let ended = stack(built(policy().budget(budget.clone())), service).oneshot(hasty).await;
+        assert!(ended.map(drop).unwrap_err().is_timeout());
+    }
+    assert_eq!(budget.level(), 12.5);
 }
 
 /// As in our own layer, and here too until the call ends.
@@ -178,6 +192,20 @@ async fn what_a_cancelled_wait_had_reserved_is_given_back() {
         drop(call);
         assert_eq!(budget.level(), full);
     }
+}
+
+/// The service was ready again too late: the timeout layer below sends nothing then.
+#[tokio::test(start_paused = true)]
+async fn what_came_too_late_to_be_sent_is_given_back() {
+    let budget = Budget::aws();
+    let timeouts = Timeouts { attempt: ms(500), total: Duration::from_secs(1) };
+    let readiness = [Readiness::Now, Readiness::After(Duration::from_secs(2))];
+    let slow = service(Script::new([Reply::status(503)]).readiness(readiness));
+    let policy = built(within(timeouts).budget(budget.clone()));
+    let error = stack(policy, slow.clone()).oneshot(request(Method::GET)).await.map(drop).unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    slow.seen().sent(1);
+    assert_eq!(budget.level(), 500.0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,9 @@
 //! What a caller wants reaches the calls that are made while it is served, and no others.
 
-use std::{convert::Infallible, future::Future};
+use std::{
+    convert::Infallible,
+    future::{Future, IntoFuture},
+};
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -100,6 +103,34 @@ async fn hasty_callers_close_no_budget() {
     script.push([status(503), status(503), status(200)]);
     let response = client.oneshot(request(Method::GET)).await.unwrap();
     assert_eq!((response.status().as_u16(), script.count()), (200, 103));
+}
+
+/// Also where a layer below, or a call within a block, runs into the caller's deadline before the attempt does.
+#[tokio::test(start_paused = true)]
+async fn hasty_callers_close_no_budget_whoever_notices() {
+    let budget = Budget::usual();
+    let policy = builder().budget(budget.clone()).build().unwrap();
+    let script = Script::always(hang());
+    let hasty = || incoming(&[("grpc-timeout", "1m")]);
+    let below = TimeoutLayer::new().head(secs(1)).layer(script.clone());
+    let client = RetryLayer::new(policy.clone()).layer(below);
+    for _ in 0..10 {
+        let call = serve(InboundLayer::new(), hasty(), |_| client.clone().oneshot(request(Method::GET)));
+        assert!(call.await.map(drop).unwrap_err().is_timeout());
+    }
+    assert_eq!((budget.level(), script.count()), (12.5, 10));
+    for _ in 0..10 {
+        let block = serve(InboundLayer::new(), hasty(), |_| {
+            redial::retry(&policy, |_| async { Ok(ask(&script).await.map(drop)?) })
+                .idempotent("it only reads")
+                .into_future()
+        });
+        assert!(block.await.unwrap_err().is_timeout());
+    }
+    assert_eq!((budget.level(), script.count()), (12.5, 20));
+    // An attempt that had its full time is the provider's failure, whoever notices.
+    client.oneshot(request(Method::GET)).await.map(drop).unwrap_err();
+    assert_eq!(budget.level(), 9.5);
 }
 
 #[tokio::test(start_paused = true)]

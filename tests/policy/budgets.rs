@@ -165,3 +165,30 @@ async fn what_says_nothing_about_the_provider_is_not_held_against_it() {
     }
     assert!(!budget.is_open());
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_in_which_nothing_is_reached_costs_four_retries_too() {
+    // Four calls at once, of which none is ever sent. Their first repeats are not charged, but they fail like any other.
+    let budget = Budget::usual();
+    let policy = with(&budget).build().unwrap();
+    let script = Script::always(fail(Failure::Unsent));
+    let mut calls = JoinSet::new();
+    for _ in 0..4 {
+        let (policy, script) = (policy.clone(), script.clone());
+        calls.spawn(async move { drop(call(&policy, &script).await.unwrap_err()) });
+    }
+    calls.join_all().await;
+    assert!(script.count() <= 4 + 4, "{} retries", script.count() - 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_free_repeat_is_heard_as_any_other() {
+    let usual = |ends: [crate::script::Step; 2]| async move {
+        let budget = Budget::usual();
+        let policy = with(&budget).attempts(2).build().unwrap();
+        let _ = call(&policy, &Script::new(ends)).await;
+        budget.level()
+    };
+    assert_eq!(usual([fail(Failure::Unsent), fail(Failure::Unsent)]).await, 10.5);
+    assert_eq!(usual([fail(Failure::Unsent), status(200)]).await, 12.5);
+}

@@ -1,6 +1,9 @@
 //! Ways around the rules that do not lead around them.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderName, Method, Request, StatusCode};
@@ -65,6 +68,39 @@ async fn a_method_that_is_not_idempotent_is_no_evidence_in_a_borrowed_plan() {
     let script = Script::new([fail(Failure::Reset)]);
     let borrowed = Borrowed(policy());
     assert_eq!(sent(borrowed, &script, request(Method::POST)).await, (1, Some(StopReason::NoEvidence)));
+}
+
+/// Keeps the first plan that was made, and hands it out for every request.
+#[derive(Clone)]
+struct Kept(StandardPolicy, Arc<OnceLock<Plan>>);
+
+impl Policy for Kept {
+    fn plan(&self, head: &RequestHead<'_>) -> Plan {
+        self.1.get_or_init(|| self.0.plan(head)).clone()
+    }
+
+    fn judge(&self, plan: &Plan, outcome: &Outcome<'_>) -> Verdict {
+        self.0.judge(plan, outcome)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_request_states_is_no_evidence_for_the_next() {
+    let kept = Kept(policy(), Arc::default());
+    let mut stated = request(Method::POST);
+    stated.extensions_mut().insert(RequestOptions::new().idempotent("order 7 is made once"));
+    let script = Script::new([fail(Failure::Reset), status(200)]);
+    assert_eq!(sent(kept.clone(), &script, stated.clone()).await, (2, None));
+    let script = Script::new([fail(Failure::Reset)]);
+    assert_eq!(sent(kept.clone(), &script, request(Method::POST)).await, (1, Some(StopReason::NoEvidence)));
+    // The next one's own word holds, and so does the operation's.
+    let script = Script::new([fail(Failure::Reset), status(200)]);
+    assert_eq!(sent(kept, &script, stated).await, (2, None));
+    let kept = Kept(builder().idempotent("orders have numbers").build().unwrap(), Arc::default());
+    for _ in 0..2 {
+        let script = Script::new([fail(Failure::Reset), status(200)]);
+        assert_eq!(sent(kept.clone(), &script, request(Method::POST)).await, (2, None));
+    }
 }
 
 #[tokio::test(start_paused = true)]

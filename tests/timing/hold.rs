@@ -116,6 +116,19 @@ async fn retries_that_wait_already_wait_on() {
     assert!(!answer.extensions().get::<CallReport>().unwrap().attempts()[0].held);
 }
 
+/// The readiness that the caller had waited for is used, and no timer is asked, as before there ever was a hold.
+#[tokio::test(start_paused = true)]
+async fn a_hold_that_is_over_costs_the_next_calls_nothing() {
+    let policy = rejecting().hold(HoldScope::All, Hold::new()).build().unwrap();
+    let told = Script::new([status(429).retry_after("90")]);
+    call(RetryLayer::new(policy.clone()).layer(told)).await.unwrap();
+    sleep(secs(91)).await;
+    let (start, script) = (Instant::now(), Script::new([status(200)]));
+    let answer = call(RetryLayer::new(policy).layer(script.clone())).await.unwrap();
+    assert_eq!((start.elapsed(), script.asked(start).len()), (ms(0), 1));
+    assert!(answer.extensions().get::<CallReport>().is_none());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_retry_that_would_be_held_past_its_deadline_ends() {
     let budget = redial::Budget::aws();

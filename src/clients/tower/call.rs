@@ -78,10 +78,12 @@ impl Call {
         self.attempts.is_empty()
     }
 
-    /// The next attempt goes out. Here the retry that was decided is sent, and so spent.
+    /// The next attempt goes out. Here the retry that was decided is sent, and so spent; unless it comes too late, and
+    /// the timeout layer below does not send it (D21).
     pub(super) fn sends(&mut self) {
         self.sent_at = Instant::now();
-        self.sent = self.charge.take().map(Charge::sent);
+        let in_time = self.sent_at < self.deadline;
+        self.sent = self.charge.take().filter(|_| in_time).map(Charge::sent);
     }
 
     /// Which attempt is under way; the first is 1.
@@ -160,7 +162,11 @@ impl Call {
             observe::unclassified(self.about(), self.attempt(), outcome);
         }
         // Nobody watches what becomes of the request below.
-        let ended = Ended::with(result.as_ref().ok().map(Response::status), fault, &verdict).of_several_requests();
+        let mut ended = Ended::with(result.as_ref().ok().map(Response::status), fault, &verdict).of_several_requests();
+        let out_of_time = now >= self.deadline && fault.is_some_and(|fault| fault.kind() == FaultKind::Timeout);
+        if out_of_time && now < later(self.sent_at, self.plan.timeouts().attempt) {
+            ended = ended.cut_short();
+        }
         if self.is_new() {
             ended.of_first_try(&self.plan.operation.budget, now);
         }
@@ -187,7 +193,7 @@ impl Call {
         };
         match situation.decide() {
             Ok(again) => {
-                self.charge = again.charge;
+                self.charge = Some(again.charge);
                 self.previous_wait = Some(again.own);
                 if let Some(last) = self.attempts.last_mut() {
                     (last.wait, last.held) = (Some(again.wait), again.held);

@@ -6,7 +6,7 @@
 //! all be waiting for the same last token. A charge that is not sent (a deadline, a cancelled call) goes back.
 //!
 //! The first repeat of a request that provably was never processed is not charged. But it is load, and where nothing can
-//! be reached all are such: it is not made while the budget is closed or spent.
+//! be reached all are such: it is not made while the budget is closed or spent, and how it ends is heard as of any other.
 //!
 //! | setting | earned | a retry costs | no retry while |
 //! | --- | --- | --- | --- |
@@ -234,6 +234,15 @@ impl Budget {
     /// [`charge`](Self::charge), as of `now`.
     pub fn charge_at(&self, load: Load, now: Instant) -> Option<Charge> {
         self.charge_by(load, || now)
+    }
+
+    /// For a retry that is not charged, as of `now`: how it ends is heard all the same. `None`: spent, or closed.
+    pub fn uncharged_at(&self, now: Instant) -> Option<Charge> {
+        let receipt = match &self.0.form {
+            Form::Bucket(_) => Receipt::Tokens(0),
+            Form::Window(_) | Form::Unlimited { .. } => Receipt::Nothing,
+        };
+        self.is_open_at(now).then(|| Charge::new(self.clone(), receipt))
     }
 
     /// [`level`](Self::level), as of `now`.

@@ -39,7 +39,7 @@ pub(super) enum Receipt {
     Tokens(i64),
     /// One retry, from this slice of a window.
     Slice(u32),
-    /// Nothing: the budget is unlimited.
+    /// Nothing: the budget is unlimited, or the retry was not charged and leaves no trace in a window.
     Nothing,
 }
 

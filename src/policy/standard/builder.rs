@@ -160,8 +160,9 @@ impl StandardPolicyBuilder {
         self
     }
 
-    /// The longest wait that a server's word may cause; a longer one ends the call at once (D1). Default: whatever
-    /// the deadline allows.
+    /// The longest wait that a server may ask for; a longer one ends the call at once (D1). What it asks for counts, and
+    /// not over how long the return is spread of those who were told the same: a fifth of it, and for the calls that
+    /// another one's answer holds as long again as they were held. Default: whatever the deadline allows.
     pub fn longest_server_wait(mut self, longest: Duration) -> Self {
         self.operation.longest_server_wait = longest;
         self
