@@ -68,6 +68,8 @@ fn budget(name: &'static str, budget: Budget, drawn: bool) -> (&'static str, Str
 fn scenario(name: &str, quick: bool) -> Scenario {
     let mut scenario = Scenario::preset(name).expect("it ships");
     scenario.length = Duration::from_secs(60);
+    // With this one, those who do not retry come out as they were measured on another model of this description.
+    scenario.server.queue = Duration::from_millis(120);
     if quick { scenario.scaled_to(20) } else { scenario }
 }
 
@@ -149,20 +151,23 @@ fn mark(held: bool) -> &'static str {
 }
 
 const ABOUT: &str = "\
-    1000 clients with a budget each, 10 calls a second each; capacity 12 000 a second, a refusal costs a quarter of a served \
-    request; three attempts, full jitter; mean of three seeds. *brown-out*: half of the capacity is left for 20 s, share of the \
-    calls begun then that succeed. *failures*: a fifth of the requests fail at random, share of the calls that succeed. \
-    *outage*: nothing is served, requests for each call. *recovery*: until 99 % of the calls succeed again, the longest of all \
-    runs. tower's budget, which is reqwest's too, is its own code: of what it grants in 10 s by its numbers (10 a second and 20 %), \
-    it forgets the half early, since each second it may clear two of its ten slots. Our window grants what they say.\n";
+    1000 clients with a budget each, 10 calls a second each; capacity 12 000 a second, a refusal costs a quarter of \
+    a served request; the queue is 120 ms, with which \"no retry\" comes out as the bars' own model has it (47.6 %); \
+    three attempts, full jitter; mean of three seeds. *brown-out*: half of the capacity is left for 20 s, share of \
+    the calls begun then that succeed. *failures*: a fifth of the requests fail at random, share of the calls that \
+    succeed. *outage*: nothing is served, requests for each call. *recovery*: until 99 % of the calls succeed again, \
+    the longest of all runs. tower's budget, which is reqwest's too, is its own code: of what it grants in 10 s by \
+    its numbers (10 a second and 20 %), it forgets the half early, since each second it may clear two of its ten \
+    slots. Our window grants what they say.\n";
 
 const MISSED: &str = "\
-    The bar of the brown-out comes from an earlier model of the same description, in which no retry gets 47.6 % and gRPC's setting \
-    46.8 %. What the default misses, it spends in the first second: five failures in a row are the fewest that are no chance (with \
-    four, a fifth of failures at random closes the budget too often for 99.1 %), and until a process has heard them, it has made \
-    four retries. Tried beside it, in a sketch of this model: a moving share of failed first tries (45.9 %, 99.0 %), hysteresis, \
-    dearer second retries, dearer failed retries, tokens taken in advance. None has more at 99.1 %. To ask the budget again at the \
-    end of each wait would bring 0.15 points, and take the provider's answer from callers who have waited.\n";
+    What the default misses, it spends in the first second: five failures in a row are the fewest that are no chance \
+    (with four, a fifth of failures at random closes the budget too often for 99.1 %), and until a process has heard \
+    them, it has made four retries, each a third of a call less. Tried beside it: a moving share of failed first \
+    tries (0.7 points less), hysteresis, dearer second retries, dearer failed retries, tokens taken in advance, and \
+    200 other settings of this rule (the best one, 0.45 for a first try and 1.5 for a retry, has 0.03 more): none \
+    reaches 46.8 % at 99.1 %. To ask the budget again at the end of each wait would bring 0.15 points, and take the \
+    provider's answer from callers who have waited.\n";
 
 /// What a rule that looks back can get wrong: there is nothing to look back to yet, or it is long ago.
 fn beginnings(report: &mut Report, quick: bool) {

@@ -83,7 +83,7 @@ table! {
         group: String,
         /// Why there is none, where `setting` is `unlimited`.
         reason: String,
-        /// The most tokens the bucket holds (without a setting, and for `aws`).
+        /// The most tokens the bucket holds (without a setting, and for `aws`). Default: 5; for `aws`, 500.
         capacity: f64,
         /// The tokens it starts with. Default: `capacity`.
         initial: f64,

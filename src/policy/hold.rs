@@ -58,7 +58,8 @@ impl Hold {
         let until = now.saturating_duration_since(base).saturating_add(wait);
         // Rounded up: a hold never ends early.
         let micros = u64::try_from(until.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX);
-        self.0.until.fetch_max(micros, Ordering::Relaxed);
+        // Whoever sees it sees the base as well.
+        self.0.until.fetch_max(micros, Ordering::Release);
     }
 
     /// Whether it ever asked. Cheaper than a clock.
@@ -68,7 +69,7 @@ impl Hold {
 
     /// How long it is still to be left alone.
     pub(crate) fn remaining(&self, now: Instant) -> Option<Duration> {
-        let until = Duration::from_micros(self.0.until.load(Ordering::Relaxed));
+        let until = Duration::from_micros(self.0.until.load(Ordering::Acquire));
         let base = self.0.base.get()?;
         until.checked_sub(now.saturating_duration_since(*base)).filter(|left| !left.is_zero())
     }

@@ -10,8 +10,9 @@ use super::{Evidence, RequestHead, RequestOptions, operation::Operation};
 /// are above zero, `attempt` is shorter than `total`, and `total` is at most a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// One attempt, from the moment it is sent to its response head. When it fires, the attempt has failed and its
-    /// outcome is unknown: it is repeated only with evidence (D9).
+    /// One attempt, from the moment it is sent to its response head: for the first one, from when the call is first
+    /// polled, since an answer at once reads no clock. When it fires, the attempt has failed and its outcome is unknown:
+    /// it is repeated only with evidence (D9).
     pub attempt: Duration,
     /// The whole call: attempts, waits and the readiness between them, up to the response head that is returned (D30).
     /// The first readiness comes before the call, and is the caller's own to bound: `oneshot` waits for it for ever. When it fires,

@@ -19,7 +19,7 @@ use crate::policy::names::Names;
 ///
 /// Cloning a `HeaderMap` allocates two tables and promotes every owned value; most calls succeed at once and would
 /// have done it for nothing. The pack is cheap to make and to drop; a map is rebuilt from it only when a retry
-/// happens. No pooled buffers: they would keep credentials after the call.
+/// happens. No pooled buffers: they would keep credentials after the call and the body of its last attempt.
 pub(super) struct Head {
     /// In words, which are copied faster than bytes where they are atomic.
     pack: Words,
