@@ -42,9 +42,10 @@ pub(super) async fn run<S: JobStore>(runner: Runner<S>, shutdown: impl Future<Ou
     beside.spawn(again("renew", move || renew::renew(renewed.clone(), renewing.clone(), lease)));
     let mut completing = JoinSet::new();
     completing.spawn(complete::complete(store, holds, completions));
+    let mut sweeping = JoinSet::new();
     if runner.sweeps {
         let (desk, refuses_unknown) = (desk.clone(), runner.refuses_unknown);
-        beside.spawn(again("sweep", move || housekeeping::sweep(desk.clone(), refuses_unknown)));
+        sweeping.spawn(again("sweep", move || housekeeping::sweep(desk.clone(), refuses_unknown)));
     }
     if let Some(retention) = runner.retention {
         let store = desk.store.clone();
@@ -72,12 +73,13 @@ pub(super) async fn run<S: JobStore>(runner: Runner<S>, shutdown: impl Future<Ou
     }
     stop.raise();
     context.stop().map_err(|error| Error::store("stop its worker", error))?;
-    if timeout(grace, &mut working).await.is_err() {
+    let mut ending = Box::pin(async move { tokio::join!(working, poll_fn(|cx| sweeping.poll_join_next(cx))) });
+    if timeout(grace, &mut ending).await.is_err() {
         cancel.raise();
         // What cannot be written by then is left to be found as a ghost.
-        let _ = timeout(lease, &mut working).await;
+        let _ = timeout(lease, &mut ending).await;
     }
-    drop((working, beside));
+    drop((ending, beside));
     // All senders are gone with the desk: what is done is written, if the database lets it be.
     drop(desk);
     let _ = timeout(lease, poll_fn(|cx| completing.poll_join_next(cx))).await;

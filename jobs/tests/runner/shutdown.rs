@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use redial_jobs::{BoxError, JobContext, State};
+use redial_jobs::{BoxError, Claim, JobContext, JobStore, Kind, State};
 use tokio::time::sleep;
 
 use crate::{
+    flaky::{Flaky, Mood},
     place::Place,
-    team::{Count, Found, Look, Looked, Plain, Team, add, all, plain, runner, states, until, until_state},
+    team::{Count, Found, Look, Looked, Plain, Team, add, all, plain, quick, runner, states, until, until_state},
 };
 
 pub async fn a_running_job_may_end(place: &Place) {
@@ -67,6 +68,26 @@ pub async fn what_was_not_begun_is_given_back(place: &Place) {
     let states = states(&all(&place.store).await);
     assert_eq!(states, [State::Completed, State::Pending, State::Pending, State::Pending, State::Pending]);
     assert_eq!(runs.get(), 1);
+}
+
+/// What a sweep has given up is told of, although the runner was told to end before it heard what the database did.
+pub async fn a_sweep_is_let_end(place: &Place) {
+    let store = Flaky::over(&place.store);
+    store.sweeps(Mood::Late(Duration::from_millis(300)));
+    add(&place.store, &plain("a")).await;
+    let kinds = [Kind::of::<Plain>()];
+    let claim = Claim { kinds: &kinds, worker: "gone", lease: Duration::from_millis(1), max: 1 };
+    assert_eq!(place.store.claim(&claim).await.unwrap().len(), 1);
+    let told = Count::default();
+    let count = told.clone();
+    let runner = runner(&store)
+        .recovery(quick().ghosts(1))
+        .on_dead(move |_| drop(count.one()))
+        .on(|_: Plain, _: JobContext| async { Ok::<_, BoxError>(()) });
+    let team = Team::start(runner);
+    until_state(&place.store, State::Dead, 1).await;
+    team.end().await;
+    assert_eq!(told.get(), 1);
 }
 
 pub async fn a_cancelled_job_is_verified_before_it_runs_again(place: &Place) {
