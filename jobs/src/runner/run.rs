@@ -10,8 +10,8 @@ use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 use tower::limit::GlobalConcurrencyLimitLayer;
 
 use super::{
-    Runner, backoff::again, complete, desk::Desk, hold::Holds, housekeeping, limits::Limits, renew, signal::Signal,
-    source::Source, worker::Worker,
+    Runner, backoff::again, complete, desk::Desk, hold::Holds, housekeeping, limits::Limits, renew, shelf::Shelf,
+    signal::Signal, source::Source, worker::Worker,
 };
 use crate::{Error, JobStore};
 
@@ -58,7 +58,8 @@ pub(super) async fn run<S: JobStore>(runner: Runner<S>, shutdown: impl Future<Ou
 
     let slots = Arc::new(Semaphore::new(runner.concurrency));
     let context = WorkerContext::new(&runner.name);
-    let source = Source::new(desk.clone(), runner.kinds, slots.clone());
+    let claimed = Shelf::default();
+    let source = Source::new(desk.clone(), runner.kinds, slots.clone(), claimed.clone());
     let worker = WorkerBuilder::new(&context)
         .backend(source)
         .layer(GlobalConcurrencyLimitLayer::with_semaphore(slots))
@@ -73,7 +74,10 @@ pub(super) async fn run<S: JobStore>(runner: Runner<S>, shutdown: impl Future<Ou
     }
     stop.raise();
     context.stop().map_err(|error| Error::store("stop its worker", error))?;
-    let mut ending = Box::pin(async move { tokio::join!(working, poll_fn(|cx| sweeping.poll_join_next(cx))) });
+    let stopped = desk.clone();
+    let mut ending = Box::pin(async move {
+        tokio::join!(working, claimed.give_back(&stopped), poll_fn(|cx| sweeping.poll_join_next(cx)))
+    });
     if timeout(grace, &mut ending).await.is_err() {
         cancel.raise();
         // What cannot be written by then is left to be found as a ghost.

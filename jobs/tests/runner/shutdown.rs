@@ -1,9 +1,9 @@
 //! What becomes of jobs when the runner is told to end.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use redial_jobs::{BoxError, Claim, JobContext, JobStore, Kind, State};
-use tokio::time::sleep;
+use tokio::{sync::Notify, time::sleep};
 
 use crate::{
     flaky::{Flaky, Mood},
@@ -70,6 +70,33 @@ pub async fn what_was_not_begun_is_given_back(place: &Place) {
     assert_eq!(runs.get(), 1);
 }
 
+/// Another worker may begin it, while this one waits for what runs.
+pub async fn what_was_not_begun_does_not_wait_for_what_runs(place: &Place) {
+    for target in 0..5 {
+        add(&place.store, &plain(&target.to_string())).await;
+    }
+    let (runs, ends) = (Count::default(), Arc::new(Notify::new()));
+    let (count, end) = (runs.clone(), ends.clone());
+    let mut team = Team::start(runner(&place.store).concurrency(1).batch(5).on(move |_: Plain, _: JobContext| {
+        count.one();
+        let end = end.clone();
+        async move {
+            end.notified().await;
+            Ok::<_, BoxError>(())
+        }
+    }));
+    until_state(&place.store, State::Processing, 5).await;
+    until("one runs", || async { runs.get() == 1 }).await;
+    team.shut_down();
+    let rows = until_state(&place.store, State::Pending, 4).await;
+    assert_eq!(rows[0].state, State::Processing);
+    assert!(!team.has_ended());
+    ends.notify_one();
+    team.end().await;
+    assert_eq!(all(&place.store).await[0].state, State::Completed);
+    assert_eq!(runs.get(), 1);
+}
+
 /// What a sweep has given up is told of, although the runner was told to end before it heard what the database did.
 pub async fn a_sweep_is_let_end(place: &Place) {
     let store = Flaky::over(&place.store);
@@ -82,7 +109,9 @@ pub async fn a_sweep_is_let_end(place: &Place) {
     let count = told.clone();
     let runner = runner(&store)
         .recovery(quick().ghosts(1))
-        .on_dead(move |_| drop(count.one()))
+        .on_dead(move |_| {
+            count.one();
+        })
         .on(|_: Plain, _: JobContext| async { Ok::<_, BoxError>(()) });
     let team = Team::start(runner);
     until_state(&place.store, State::Dead, 1).await;
