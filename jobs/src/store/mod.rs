@@ -267,7 +267,7 @@ impl fmt::Debug for Imported {
 }
 
 /// How failures of an older system are brought in. A target that has a job already is left out, so that bringing the same
-/// ones in twice does nothing.
+/// ones in twice does nothing. Of several failures of one target the newest comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportOptions {
     /// Only those that failed at this time or later. All of them by default.
