@@ -144,21 +144,22 @@ fn mark(held: bool) -> &'static str {
 }
 
 const ABOUT: &str = "\
-1000 clients with a budget each, 10 calls a second each; capacity 12 000 a second, a refusal costs a quarter of a served
-request; three attempts, full jitter; mean of three seeds. *brown-out*: half of the capacity is left for 20 s, share of the
-calls begun then that succeed. *failures*: a fifth of the requests fail at random, share of the calls that succeed.
-*outage*: nothing is served, requests for each call. *recovery*: until 99 % of the calls succeed again, the longest of all
-runs. tower's and reqwest's budgets are our window with their numbers (10 s, 10 a second, 20 %): their own code reads a clock
-that a model cannot turn.
+    1000 clients with a budget each, 10 calls a second each; capacity 12 000 a second, a refusal costs a quarter of a \
+    served request; three attempts, full jitter; mean of three seeds. *brown-out*: half of the capacity is left for 20 \
+    s, share of the calls begun then that succeed. *failures*: a fifth of the requests fail at random, share of the \
+    calls that succeed. *outage*: nothing is served, requests for each call. *recovery*: until 99 % of the calls \
+    succeed again, the longest of all runs. tower's and reqwest's budgets are our window with their numbers (10 s, 10 \
+    a second, 20 %): their own code reads a clock that a model cannot turn.
 ";
 
 const MISSED: &str = "\
-The bar of the brown-out comes from an earlier model of the same description, in which no retry gets 47.6 % and gRPC's setting
-46.8 %. What the default misses, it spends in the first second: five failures in a row are the fewest that are no chance (with
-four, a fifth of failures at random closes the budget too often for 99.1 %), and until a process has heard them, it has made
-four retries. Tried beside it, in a sketch of this model: a moving share of failed first tries (45.9 %, 99.0 %), hysteresis,
-dearer second retries, dearer failed retries, tokens taken in advance. None has more at 99.1 %. To ask the budget again at the
-end of each wait would bring 0.15 points, and take the provider's answer from callers who have waited.
+    The bar of the brown-out comes from an earlier model of the same description, in which no retry gets 47.6 % and \
+    gRPC's setting 46.8 %. What the default misses, it spends in the first second: five failures in a row are the \
+    fewest that are no chance (with four, a fifth of failures at random closes the budget too often for 99.1 %), and \
+    until a process has heard them, it has made four retries. Tried beside it, in a sketch of this model: a moving \
+    share of failed first tries (45.9 %, 99.0 %), hysteresis, dearer second retries, dearer failed retries, tokens \
+    taken in advance. None has more at 99.1 %. To ask the budget again at the end of each wait would bring 0.15 \
+    points, and take the provider's answer from callers who have waited.
 ";
 
 /// What a rule that looks back can get wrong: there is nothing to look back to yet, or it is long ago.
