@@ -37,7 +37,8 @@ impl<S: RecoveryStore> Sweeper<S> {
         Ok(plan(self.store.candidates(&self.recovery).await?, &self.recovery))
     }
 
-    /// One pass. Each target that is given up is one ERROR.
+    /// One pass. Each target that is given up is one ERROR: let the pass end, for what it had given up before it was dropped
+    /// is not told of.
     ///
     /// # Errors
     ///

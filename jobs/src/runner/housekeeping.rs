@@ -17,17 +17,25 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 /// How many jobs of unknown types one sweep refuses.
 const REFUSED: u32 = 100;
 
-/// Sweeps, whenever nobody else has within the interval.
+/// Sweeps, whenever nobody else has within the interval, until the runner stops. A pass that was begun is let end: what it
+/// has buried is yet to be told of.
 pub(super) async fn sweep<S: JobStore>(desk: Arc<Desk<S>>, refuses_unknown: bool) {
     let every = desk.recovery.sweep_interval();
     let mut backoff = Backoff::of("sweep");
-    loop {
-        match pass(&desk, refuses_unknown).await {
-            Ok(()) => {
-                backoff.reset();
-                sleep(every).await;
+    while !desk.stopping.is_raised() {
+        let swept = pass(&desk, refuses_unknown).await;
+        let wait = async {
+            match swept {
+                Ok(()) => {
+                    backoff.reset();
+                    sleep(every).await;
+                }
+                Err(error) => backoff.wait(&error).await,
             }
-            Err(error) => backoff.wait(&error).await,
+        };
+        tokio::select! {
+            () = wait => {}
+            () = desk.stopping.raised() => {}
         }
     }
 }
@@ -39,7 +47,7 @@ async fn pass<S: JobStore>(desk: &Desk<S>, refuses_unknown: bool) -> Result<(), 
             desk.tell(&Death::buried(burial));
         }
     }
-    if refuses_unknown {
+    if refuses_unknown && !desk.stopping.is_raised() {
         refuse_unknown(desk).await?;
     }
     if cfg!(feature = "metrics") {

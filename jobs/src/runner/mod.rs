@@ -12,6 +12,7 @@ mod limits;
 mod panics;
 mod renew;
 mod run;
+mod shelf;
 mod signal;
 mod source;
 mod worker;
@@ -266,8 +267,9 @@ impl<S: JobStore> Runner<S> {
         self
     }
 
-    /// Runs until `shutdown` ends: then nothing more is claimed, running jobs have their [`grace`](Self::grace), and what
-    /// has not ended by then is given back.
+    /// Runs until `shutdown` ends: then nothing more is claimed, what was claimed and not begun is given back, running jobs
+    /// and a sweep under way have their [`grace`](Self::grace), and the jobs that have not ended by then are given back as
+    /// well. Drop this before it ends, and what it held is found as ghosts.
     ///
     /// # Errors
     ///

@@ -10,8 +10,8 @@ use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 use tower::limit::GlobalConcurrencyLimitLayer;
 
 use super::{
-    Runner, backoff::again, complete, desk::Desk, hold::Holds, housekeeping, limits::Limits, renew, signal::Signal,
-    source::Source, worker::Worker,
+    Runner, backoff::again, complete, desk::Desk, hold::Holds, housekeeping, limits::Limits, renew, shelf::Shelf,
+    signal::Signal, source::Source, worker::Worker,
 };
 use crate::{Error, JobStore};
 
@@ -42,9 +42,10 @@ pub(super) async fn run<S: JobStore>(runner: Runner<S>, shutdown: impl Future<Ou
     beside.spawn(again("renew", move || renew::renew(renewed.clone(), renewing.clone(), lease)));
     let mut completing = JoinSet::new();
     completing.spawn(complete::complete(store, holds, completions));
+    let mut sweeping = JoinSet::new();
     if runner.sweeps {
         let (desk, refuses_unknown) = (desk.clone(), runner.refuses_unknown);
-        beside.spawn(again("sweep", move || housekeeping::sweep(desk.clone(), refuses_unknown)));
+        sweeping.spawn(again("sweep", move || housekeeping::sweep(desk.clone(), refuses_unknown)));
     }
     if let Some(retention) = runner.retention {
         let store = desk.store.clone();
@@ -57,7 +58,8 @@ pub(super) async fn run<S: JobStore>(runner: Runner<S>, shutdown: impl Future<Ou
 
     let slots = Arc::new(Semaphore::new(runner.concurrency));
     let context = WorkerContext::new(&runner.name);
-    let source = Source::new(desk.clone(), runner.kinds, slots.clone());
+    let claimed = Shelf::default();
+    let source = Source::new(desk.clone(), runner.kinds, slots.clone(), claimed.clone());
     let worker = WorkerBuilder::new(&context)
         .backend(source)
         .layer(GlobalConcurrencyLimitLayer::with_semaphore(slots))
@@ -72,12 +74,16 @@ pub(super) async fn run<S: JobStore>(runner: Runner<S>, shutdown: impl Future<Ou
     }
     stop.raise();
     context.stop().map_err(|error| Error::store("stop its worker", error))?;
-    if timeout(grace, &mut working).await.is_err() {
+    let stopped = desk.clone();
+    let mut ending = Box::pin(async move {
+        tokio::join!(working, claimed.give_back(&stopped), poll_fn(|cx| sweeping.poll_join_next(cx)))
+    });
+    if timeout(grace, &mut ending).await.is_err() {
         cancel.raise();
         // What cannot be written by then is left to be found as a ghost.
-        let _ = timeout(lease, &mut working).await;
+        let _ = timeout(lease, &mut ending).await;
     }
-    drop((working, beside));
+    drop((ending, beside));
     // All senders are gone with the desk: what is done is written, if the database lets it be.
     drop(desk);
     let _ = timeout(lease, poll_fn(|cx| completing.poll_join_next(cx))).await;

@@ -3,13 +3,12 @@
 //! It never fails, since an error would end the worker: a database that is away is waited for here.
 
 use std::{
-    collections::VecDeque,
     convert::Infallible,
     future::Future,
     panic::resume_unwind,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
 use apalis_core::{
@@ -25,31 +24,29 @@ use tokio::{
 use tower::layer::util::Identity;
 
 use super::{
-    backoff::{Backoff, persist},
+    backoff::Backoff,
     desk::{Desk, Run},
     guard::AbortOnDrop,
     limits::Limits,
+    shelf::Shelf,
 };
-use crate::{Claim, JobStore, Kind, Lease};
-
-type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+use crate::{Claim, JobStore, Kind};
 
 pub(super) struct Source<S> {
     desk: Arc<Desk<S>>,
     kinds: Arc<[Kind]>,
     slots: Arc<Semaphore>,
-    claimed: VecDeque<Run>,
-    /// The next batches, each in a task of its own: they are on their way while the last one runs.
-    claiming: Vec<AbortOnDrop<VecDeque<Run>>>,
+    claimed: Shelf,
+    /// The next batches, each in a task of its own, which says how many jobs came: they are on their way while the last one
+    /// runs.
+    claiming: Vec<AbortOnDrop<usize>>,
     /// The last one was as large as it may be: there are more.
     is_flowing: bool,
-    releasing: Option<Boxed<()>>,
 }
 
 impl<S: JobStore> Source<S> {
-    pub(super) fn new(desk: Arc<Desk<S>>, kinds: Vec<Kind>, slots: Arc<Semaphore>) -> Self {
-        let kinds = kinds.into();
-        Self { desk, kinds, slots, claimed: VecDeque::new(), claiming: Vec::new(), is_flowing: false, releasing: None }
+    pub(super) fn new(desk: Arc<Desk<S>>, kinds: Vec<Kind>, slots: Arc<Semaphore>, claimed: Shelf) -> Self {
+        Self { desk, kinds: kinds.into(), slots, claimed, claiming: Vec::new(), is_flowing: false }
     }
 
     /// Whether to ask now. Without a batch, not before there is a slot for what comes.
@@ -66,20 +63,20 @@ impl<S: JobStore> Source<S> {
             // One is enough to wait where there are none.
             let waits = self.claiming.is_empty();
             let name = worker.name().to_owned();
-            let claim = claim(self.desk.clone(), self.kinds.clone(), self.slots.clone(), name, waits);
+            let (desk, kinds, slots) = (self.desk.clone(), self.kinds.clone(), self.slots.clone());
+            let claim = claim(desk, kinds, slots, self.claimed.clone(), name, waits);
             self.claiming.push(AbortOnDrop(tokio::spawn(claim)));
         }
     }
 
-    /// Takes what has arrived.
+    /// Looks which claims have ended.
     fn take(&mut self, cx: &mut Context<'_>) {
-        let (claimed, is_flowing, batch) = (&mut self.claimed, &mut self.is_flowing, self.desk.limits.batch);
+        let (is_flowing, batch) = (&mut self.is_flowing, self.desk.limits.batch);
         self.claiming.retain_mut(|claiming| {
-            let Poll::Ready(batch_of_jobs) = Pin::new(&mut claiming.0).poll(cx) else { return true };
+            let Poll::Ready(jobs) = Pin::new(&mut claiming.0).poll(cx) else { return true };
             // None, where the runner stops: what closes it follows.
-            let jobs = arrived(batch_of_jobs);
-            *is_flowing = batch.is_some_and(|batch| jobs.len() >= batch as usize);
-            claimed.extend(jobs);
+            let jobs = arrived(jobs);
+            *is_flowing = batch.is_some_and(|batch| jobs >= batch as usize);
             false
         });
     }
@@ -101,7 +98,7 @@ impl<S: JobStore> Backend for Source<S> {
         loop {
             self.claim(worker);
             self.take(cx);
-            match self.claimed.pop_front() {
+            match self.claimed.next() {
                 Some(run) => return Poll::Ready(Some(Ok(TaskBuilder::new(run).build()))),
                 None if self.claiming.is_empty() && !self.desk.stopping.is_raised() => {}
                 None => return Poll::Pending,
@@ -109,21 +106,11 @@ impl<S: JobStore> Backend for Source<S> {
         }
     }
 
-    /// Gives back what was claimed and not begun.
+    /// Nothing is claimed any more once this ends. Who stops the runner, and claims that end after that, give back what was
+    /// not begun.
     fn poll_close(&mut self, cx: &mut Context<'_>, _: &WorkerContext) -> Poll<Result<(), Infallible>> {
         self.take(cx);
-        if !self.claiming.is_empty() {
-            return Poll::Pending;
-        }
-        let claimed = std::mem::take(&mut self.claimed);
-        if !claimed.is_empty() {
-            self.releasing = Some(Box::pin(release(self.desk.clone(), claimed)));
-        }
-        if let Some(releasing) = &mut self.releasing {
-            ready!(releasing.as_mut().poll(cx));
-            self.releasing = None;
-        }
-        Poll::Ready(Ok(()))
+        if self.claiming.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 }
 
@@ -143,13 +130,13 @@ impl<S> BackendConfig for Source<S> {
     }
 }
 
-/// What a task claimed.
-fn arrived(claimed: Result<VecDeque<Run>, JoinError>) -> VecDeque<Run> {
+/// How many jobs a task claimed.
+fn arrived(claimed: Result<usize, JoinError>) -> usize {
     claimed.unwrap_or_else(|error| match error.try_into_panic() {
         // The store's own: whoever runs the runner is to know.
         Ok(panic) => resume_unwind(panic),
         // The runtime is shutting down.
-        Err(_) => VecDeque::new(),
+        Err(_) => 0,
     })
 }
 
@@ -165,9 +152,10 @@ async fn claim<S: JobStore>(
     desk: Arc<Desk<S>>,
     kinds: Arc<[Kind]>,
     slots: Arc<Semaphore>,
+    claimed: Shelf,
     worker: String,
     waits: bool,
-) -> VecDeque<Run> {
+) -> usize {
     let limits = &desk.limits;
     let mut backoff = Backoff::of("claim");
     let mut wakes = desk.store.wakes();
@@ -178,11 +166,15 @@ async fn claim<S: JobStore>(
             Ok(jobs) => {
                 backoff.reset();
                 if !jobs.is_empty() {
-                    let taken = jobs.into_iter().map(|job| {
+                    let count = jobs.len();
+                    claimed.put(jobs.into_iter().map(|job| {
                         let hold = desk.holds.take(job.lease, sent, limits.lease);
                         Run { job: Arc::new(job), hold }
-                    });
-                    return taken.collect();
+                    }));
+                    if desk.stopping.is_raised() {
+                        claimed.give_back(&desk).await;
+                    }
+                    return count;
                 }
                 if !waits {
                     break;
@@ -201,14 +193,5 @@ async fn claim<S: JobStore>(
             },
         }
     }
-    VecDeque::new()
-}
-
-async fn release<S: JobStore>(desk: Arc<Desk<S>>, claimed: VecDeque<Run>) {
-    let leases: Vec<Lease> = claimed.iter().map(|run| run.hold.lease).collect();
-    // Whose lease is lost was not begun: nothing is dropped.
-    let _ = persist("release", || desk.store.release(&leases)).await;
-    for lease in leases {
-        desk.holds.forget(lease);
-    }
+    0
 }

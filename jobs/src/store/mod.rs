@@ -201,7 +201,8 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     /// The batch is 0, or the database fails.
     fn prune(&self, retention: &Retention) -> impl Future<Output = Result<u64, Error>> + Send;
 
-    /// Brings in failures of an older system, so that recovery repairs them. Enqueueing waits while it lasts. Says how many
+    /// Brings in failures of an older system, so that recovery repairs them. Enqueueing waits while it lasts; in SQLite all
+    /// who write do, renewals of leases among them, and another process no longer than its `busy_timeout`. Says how many
     /// came in, or would, and how many of them are DEAD: those together are one ERROR, and no hook hears of them, since no
     /// runner takes part.
     ///
@@ -267,7 +268,7 @@ impl fmt::Debug for Imported {
 }
 
 /// How failures of an older system are brought in. A target that has a job already is left out, so that bringing the same
-/// ones in twice does nothing.
+/// ones in twice does nothing. Of several failures of one target the newest comes in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportOptions {
     /// Only those that failed at this time or later. All of them by default.

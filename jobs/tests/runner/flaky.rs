@@ -25,6 +25,8 @@ pub enum Mood {
     PanicsOnce,
     /// Never answers.
     Hangs,
+    /// Answers so much later.
+    Late(Duration),
 }
 
 #[derive(Default)]
@@ -32,6 +34,7 @@ struct Moods {
     of_claim: Gate,
     of_renew: Gate,
     of_writes: Gate,
+    of_sweeps: Gate,
 }
 
 struct Gate(Mutex<Mood>, AtomicU32);
@@ -61,6 +64,10 @@ impl Gate {
             Mood::Fails | Mood::FailsTimes(_) => Err(Error::store("answer", "the database is away")),
             Mood::PanicsOnce => panic!("the store is broken"),
             Mood::Hangs => std::future::pending().await,
+            Mood::Late(time) => {
+                tokio::time::sleep(time).await;
+                Ok(())
+            }
         }
     }
 }
@@ -89,6 +96,11 @@ impl Flaky {
         *self.moods.of_writes.0.lock().unwrap() = mood;
     }
 
+    /// Of what a sweep has written.
+    pub fn sweeps(&self, mood: Mood) {
+        *self.moods.of_sweeps.0.lock().unwrap() = mood;
+    }
+
     pub fn asked_to_claim(&self) -> u32 {
         self.moods.of_claim.1.load(Ordering::SeqCst)
     }
@@ -108,7 +120,9 @@ impl RecoveryStore for Flaky {
     }
 
     async fn apply(&self, plan: &Plan) -> Result<Swept, Error> {
-        self.inner.apply(plan).await
+        let swept = self.inner.apply(plan).await?;
+        self.moods.of_sweeps.pass().await?;
+        Ok(swept)
     }
 
     async fn tick(&self, name: &str, every: Duration) -> Result<bool, Error> {

@@ -38,5 +38,5 @@ on_each_store! {
         what_is_done_is_written_when_the_database_is_back;
     regularly: a_batch_is_enqueued_by_one_of_many, a_batch_that_fails_is_made_again, old_jobs_are_deleted;
     shutdown: a_running_job_may_end, what_does_not_end_is_given_back_uncounted, what_was_not_begun_is_given_back,
-        a_cancelled_job_is_verified_before_it_runs_again;
+        what_was_not_begun_does_not_wait_for_what_runs, a_sweep_is_let_end, a_cancelled_job_is_verified_before_it_runs_again;
 }

@@ -1,13 +1,14 @@
 //! What becomes of jobs when the runner is told to end.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use redial_jobs::{BoxError, JobContext, State};
-use tokio::time::sleep;
+use redial_jobs::{BoxError, Claim, JobContext, JobStore, Kind, State};
+use tokio::{sync::Notify, time::sleep};
 
 use crate::{
+    flaky::{Flaky, Mood},
     place::Place,
-    team::{Count, Found, Look, Looked, Plain, Team, add, all, plain, runner, states, until, until_state},
+    team::{Count, Found, Look, Looked, Plain, Team, add, all, plain, quick, runner, states, until, until_state},
 };
 
 pub async fn a_running_job_may_end(place: &Place) {
@@ -67,6 +68,55 @@ pub async fn what_was_not_begun_is_given_back(place: &Place) {
     let states = states(&all(&place.store).await);
     assert_eq!(states, [State::Completed, State::Pending, State::Pending, State::Pending, State::Pending]);
     assert_eq!(runs.get(), 1);
+}
+
+/// Another worker may begin it, while this one waits for what runs.
+pub async fn what_was_not_begun_does_not_wait_for_what_runs(place: &Place) {
+    for target in 0..5 {
+        add(&place.store, &plain(&target.to_string())).await;
+    }
+    let (runs, ends) = (Count::default(), Arc::new(Notify::new()));
+    let (count, end) = (runs.clone(), ends.clone());
+    let mut team = Team::start(runner(&place.store).concurrency(1).batch(5).on(move |_: Plain, _: JobContext| {
+        count.one();
+        let end = end.clone();
+        async move {
+            end.notified().await;
+            Ok::<_, BoxError>(())
+        }
+    }));
+    until_state(&place.store, State::Processing, 5).await;
+    until("one runs", || async { runs.get() == 1 }).await;
+    team.shut_down();
+    let rows = until_state(&place.store, State::Pending, 4).await;
+    assert_eq!(rows[0].state, State::Processing);
+    assert!(!team.has_ended());
+    ends.notify_one();
+    team.end().await;
+    assert_eq!(all(&place.store).await[0].state, State::Completed);
+    assert_eq!(runs.get(), 1);
+}
+
+/// What a sweep has given up is told of, although the runner was told to end before it heard what the database did.
+pub async fn a_sweep_is_let_end(place: &Place) {
+    let store = Flaky::over(&place.store);
+    store.sweeps(Mood::Late(Duration::from_millis(300)));
+    add(&place.store, &plain("a")).await;
+    let kinds = [Kind::of::<Plain>()];
+    let claim = Claim { kinds: &kinds, worker: "gone", lease: Duration::from_millis(1), max: 1 };
+    assert_eq!(place.store.claim(&claim).await.unwrap().len(), 1);
+    let told = Count::default();
+    let count = told.clone();
+    let runner = runner(&store)
+        .recovery(quick().ghosts(1))
+        .on_dead(move |_| {
+            count.one();
+        })
+        .on(|_: Plain, _: JobContext| async { Ok::<_, BoxError>(()) });
+    let team = Team::start(runner);
+    until_state(&place.store, State::Dead, 1).await;
+    team.end().await;
+    assert_eq!(told.get(), 1);
 }
 
 pub async fn a_cancelled_job_is_verified_before_it_runs_again(place: &Place) {

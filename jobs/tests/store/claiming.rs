@@ -86,6 +86,14 @@ pub async fn a_released_job_was_never_claimed(place: &Place) {
     }
     let row = place.row(id).await;
     assert_eq!((row.state, row.attempt, row.started_at, row.worker), (State::Pending, 1, None, None));
+    // No key of its chain was sent, so none has an age; one that was begun has.
+    assert_eq!(row.chain_started, None);
+    let begun = claim_one(&place.store).await;
+    assert_eq!(place.store.abandon(&[begun.lease]).await.unwrap(), [begun.lease]);
+    let again = claim_one(&place.later(HOUR)).await;
+    assert_eq!(again.chain_started, begun.chain_started);
+    assert_eq!(place.store.release(&[again.lease]).await.unwrap(), [again.lease]);
+    assert_eq!(place.row(id).await.chain_started, Some(begun.chain_started));
 }
 
 pub async fn putting_off_does_not_count(place: &Place) {

@@ -127,6 +127,33 @@ pub async fn old_failures_come_in(place: &Place) {
     assert_eq!(sweep(&place.later(5 * HOUR)).await.recovered, 2);
 }
 
+/// The older system kept each failure; what is repaired is how the target stands.
+pub async fn of_a_targets_old_failures_the_newest_comes_in(place: &Place) {
+    let now = SystemTime::now();
+    let old = |target: &str, age: u32, class| Imported {
+        job: job(target),
+        failed_at: now - HOUR * age,
+        class,
+        reason: format!("{age} hours ago"),
+    };
+    let failures = [
+        old("given up since", 3, FailureClass::Exhausted),
+        old("may be repaired", 1, FailureClass::Exhausted),
+        old("given up since", 2, FailureClass::Business),
+        old("may be repaired", 4, FailureClass::Business),
+    ];
+    let both = ImportSummary { failed: 1, dead: 1 };
+    let options = ImportOptions { dry_run: true, ..ImportOptions::default() };
+    assert_eq!(place.store.import(&failures, &options).await.unwrap(), both);
+    assert_eq!(place.store.import(&failures, &ImportOptions::default()).await.unwrap(), both);
+    let rows = place.store.list(&Filter::default()).await.unwrap();
+    let mut told: Vec<_> = rows.iter().map(|row| (row.target.as_str(), row.state, row.error.as_deref())).collect();
+    told.sort_unstable_by_key(|(target, ..)| *target);
+    let expected =
+        [("given up since", State::Dead, Some("2 hours ago")), ("may be repaired", State::Failed, Some("1 hours ago"))];
+    assert_eq!(told, expected);
+}
+
 pub async fn another_table_stands_beside(place: &Place) {
     let other = place.table("night_jobs");
     other.migrate().await.unwrap();

@@ -155,6 +155,42 @@ impl Place {
         }
     }
 
+    /// Deletes all jobs, past the store.
+    pub async fn empty(&self) {
+        match &self.database {
+            Database::Sqlite(pool) => {
+                sqlx::raw_sql("DELETE FROM redial_jobs").execute(pool).await.unwrap();
+            }
+            Database::Postgres(pool) => {
+                let sql = format!("DELETE FROM {}.redial_jobs", self.name);
+                sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(pool).await.unwrap();
+            }
+        }
+    }
+
+    /// How many connections of the pool somebody has left in a transaction. None of them is in use.
+    pub async fn left_in_transactions(&self) -> usize {
+        let Database::Postgres(pool) = &self.database else { return 0 };
+        let mut left = 0;
+        let mut all = Vec::new();
+        for _ in 0..pool.options().get_max_connections() {
+            let mut one = pool.acquire().await.unwrap();
+            // Its time stands still within a transaction.
+            let mut times: [String; 2] = Default::default();
+            for time in &mut times {
+                *time = sqlx::query_scalar("SELECT now()::text").fetch_one(&mut *one).await.unwrap();
+            }
+            left += usize::from(times[0] == times[1]);
+            all.push(one);
+        }
+        left
+    }
+
+    /// The file that a place in SQLite is.
+    pub fn path(&self) -> PathBuf {
+        file_of(&self.name)
+    }
+
     pub async fn row(&self, id: JobId) -> JobRow {
         self.store.chain(id).await.unwrap().into_iter().find(|row| row.id == id).unwrap()
     }

@@ -167,7 +167,7 @@ impl Db {
             #[cfg(feature = "sqlite")]
             Db::Sqlite(pool) => Ok(Tx::Sqlite(pool.begin_with(WRITING).await?)),
             #[cfg(feature = "postgres")]
-            Db::Postgres(pool) => Ok(Tx::Postgres(pool.begin().await?)),
+            Db::Postgres(pool) => Ok(Tx::Postgres(begun(pool.clone()).await?)),
         }
     }
 
@@ -180,6 +180,18 @@ impl Db {
             _ => self.begin().await,
         }
     }
+}
+
+/// In a task of its own, which begins it whatever becomes of whoever waits for it: a `begin` that is dropped half way would
+/// leave its connection in a transaction, and the pool would hand that on to others, whose writes are never committed
+/// (sqlx 0.9.0, its issue 4393).
+#[cfg(feature = "postgres")]
+async fn begun(pool: sqlx::PgPool) -> sqlx::Result<sqlx::Transaction<'static, sqlx::Postgres>> {
+    tokio::spawn(async move { pool.begin().await }).await.unwrap_or_else(|error| match error.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        // The runtime is shutting down.
+        Err(_) => Err(sqlx::Error::PoolClosed),
+    })
 }
 
 /// A row of either database. Columns are asked for by their place.

@@ -26,7 +26,8 @@ pub(super) struct File(Arc<Mutex<Open>>);
 pub(super) struct Open {
     pub(super) connection: SqliteConnection,
     options: SqliteConnectOptions,
-    is_synced: bool,
+    /// As it is set. `None`: whoever was setting it gave up.
+    is_synced: Option<bool>,
     /// A transaction was begun, and is to be rolled back unless it is committed.
     is_begun: bool,
     /// The thread that it works on has ended.
@@ -47,9 +48,10 @@ impl File {
         if open.is_begun {
             open.roll_back().await?;
         }
-        if open.is_synced != synced {
+        if open.is_synced != Some(synced) {
+            open.is_synced = None;
             open.run(if synced { SYNCED } else { UNSYNCED }).await?;
-            open.is_synced = synced;
+            open.is_synced = Some(synced);
         }
         Ok(open)
     }
@@ -68,7 +70,7 @@ impl Open {
     async fn new(options: SqliteConnectOptions) -> sqlx::Result<Self> {
         let options = options.synchronous(SqliteSynchronous::Normal);
         let connection = options.connect().await?;
-        Ok(Self { connection, options, is_synced: false, is_begun: false, is_lost: false })
+        Ok(Self { connection, options, is_synced: Some(false), is_begun: false, is_lost: false })
     }
 
     async fn run(&mut self, sql: &'static str) -> sqlx::Result<()> {

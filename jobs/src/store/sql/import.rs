@@ -1,5 +1,7 @@
 //! Failures of an older system come in.
 
+use std::collections::HashMap;
+
 use uuid::Uuid;
 
 use crate::{DeadReason, Error, ImportOptions, ImportSummary, Imported, observe};
@@ -33,8 +35,7 @@ impl SqlStore {
     ) -> Result<ImportSummary, Error> {
         let failed = |error| Error::store("import", error);
         let dialect = &self.0.dialect;
-        let wanted = |failure: &&Imported| options.since.is_none_or(|since| failure.failed_at >= since);
-        let wanted: Vec<_> = failures.iter().filter(wanted).collect();
+        let wanted = newest(failures.iter().filter(|one| options.since.is_none_or(|since| one.failed_at >= since)));
         let step = options.spread / u32::try_from(wanted.len()).unwrap_or(u32::MAX).max(1);
         let mut tx = self.0.db.begin().await.map_err(failed)?;
         let mut imported = ImportSummary::default();
@@ -79,4 +80,21 @@ impl SqlStore {
         }
         Ok(imported)
     }
+}
+
+/// Of each target the newest, in the order in which they were given: what became of it last is what is to be repaired.
+fn newest<'i>(failures: impl Iterator<Item = &'i Imported>) -> Vec<&'i Imported> {
+    let mut places = HashMap::new();
+    let mut newest: Vec<Option<&Imported>> = Vec::new();
+    for failure in failures {
+        let place = places.entry((&failure.job.job_type, &failure.job.target)).or_insert(newest.len());
+        match newest.get_mut(*place) {
+            Some(Some(older)) if older.failed_at > failure.failed_at => continue,
+            Some(older) => *older = None,
+            None => {}
+        }
+        *place = newest.len();
+        newest.push(Some(failure));
+    }
+    newest.into_iter().flatten().collect()
 }

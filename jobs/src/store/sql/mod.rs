@@ -63,6 +63,9 @@ impl SqlStore {
     /// power cut a job may run again that had ended in the last moments. For other settings open a pool of your own:
     /// [`from_pool`](Self::from_pool).
     ///
+    /// It stays open: a file that is deleted, or replaced by a backup, meanwhile goes on being written and read, unseen by
+    /// others, and is gone with the process.
+    ///
     /// # Errors
     ///
     /// The file cannot be opened or is no database, or the options break a rule.

@@ -2,7 +2,7 @@
 
 use super::*;
 #[cfg(feature = "sqlite")]
-use std::future::Future;
+use std::{future::Future, task::Poll};
 
 /// A job that was enqueued outlives a power cut; what workers write need not wait for the disk.
 #[cfg(feature = "sqlite")]
@@ -35,7 +35,7 @@ async fn what_is_given_up_is_rolled_back() {
         drop(tx);
         // While it begins.
         let mut beginning = Box::pin(store.0.db.begin());
-        let _ = std::future::poll_fn(|cx| std::task::Poll::Ready(beginning.as_mut().poll(cx).is_ready())).await;
+        let _ = std::future::poll_fn(|cx| Poll::Ready(beginning.as_mut().poll(cx).is_ready())).await;
         drop(beginning);
         assert_eq!(other.enqueue_on_tick(None, &[job(&format!("other {given_up}"))]).await.unwrap().unwrap().len(), 1);
         assert_eq!(store.enqueue_on_tick(None, &[job(&format!("own {given_up}"))]).await.unwrap().unwrap().len(), 1);
@@ -47,6 +47,39 @@ async fn what_is_given_up_is_rolled_back() {
         let mut path = path.clone().into_os_string();
         path.push(suffix);
         let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Whoever gives up while that is changed leaves nobody in error about it.
+#[cfg(feature = "sqlite")]
+#[tokio::test]
+async fn a_change_of_care_for_the_disk_is_given_up() {
+    let store = SqlStore::sqlite(":memory:", SqlOptions::new()).await.unwrap();
+    let set = async |tx: &mut super::transaction::Tx| {
+        let rows = tx.connection().fetch("PRAGMA synchronous".to_owned(), &[]).await.unwrap();
+        rows[0].int(0).unwrap()
+    };
+    for polls in 0..20 {
+        for synced in [true, false] {
+            let begin = async |synced| match synced {
+                true => store.0.db.begin_synced().await.unwrap(),
+                false => store.0.db.begin().await.unwrap(),
+            };
+            begin(synced).await.commit().await.unwrap();
+            // Dropped as soon as it waits for the last time.
+            let mut other = Box::pin(begin(!synced));
+            for _ in 0..polls {
+                let is_ready = std::future::poll_fn(|cx| Poll::Ready(other.as_mut().poll(cx).is_ready())).await;
+                if is_ready {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+            drop(other);
+            let mut tx = begin(synced).await;
+            assert_eq!(set(&mut tx).await, 1 + i64::from(synced), "{polls} polls");
+            tx.commit().await.unwrap();
+        }
     }
 }
 

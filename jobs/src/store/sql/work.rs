@@ -38,9 +38,10 @@ fn of_state(state: &str) -> String {
     )
 }
 
-/// The token stays as it is: the next claim raises it.
+/// The token stays as it is: the next claim raises it. Where this claim was the first of the chain, its keys have no age.
 pub(super) const RELEASE: &str = "
-UPDATE {jobs} AS j SET state = 'PENDING', worker = NULL, lease_until = NULL, started_at = NULL
+UPDATE {jobs} AS j SET state = 'PENDING', worker = NULL, lease_until = NULL, started_at = NULL,
+    chain_at = CASE j.chain_at WHEN j.started_at THEN 0 ELSE j.chain_at END
 FROM {leases1} WHERE {leased}";
 
 /// It was begun, and nothing says how far it came.
