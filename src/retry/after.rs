@@ -39,7 +39,7 @@ pub(crate) enum Next {
     Stop {
         now: Instant,
         stop: Stop,
-        /// The deadline passed within the attempt.
+        /// The deadline passed within the attempt, and nothing else ended it.
         over: bool,
     },
     /// Another attempt at `resume`.
@@ -128,10 +128,10 @@ impl Course {
             ended.of_retry(sent, now);
         }
         let (free_used, previous_wait) = (trail.free_used, trail.previous_wait);
-        let over = timed_out && now >= deadline;
-        if over {
+        if out_of_time && now >= deadline {
             let stop = Stop { reason: StopReason::Deadline, not_before: verdict.hint().wait.max(hold) };
-            return Next::Stop { now, stop, over };
+            // Where another noticed, its error is kept.
+            return Next::Stop { now, stop, over: timed_out };
         }
         let situation = Situation {
             plan: &self.plan,
@@ -150,7 +150,7 @@ impl Course {
             deadline,
         };
         match situation.decide() {
-            Err(stop) => Next::Stop { now, stop, over },
+            Err(stop) => Next::Stop { now, stop, over: false },
             Ok(again) => Next::Again { now, deadline, resume: self.again(now, again) },
         }
     }

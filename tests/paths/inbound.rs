@@ -114,9 +114,11 @@ async fn hasty_callers_close_no_budget_whoever_notices() {
     let hasty = || incoming(&[("grpc-timeout", "1m")]);
     let below = TimeoutLayer::new().head(secs(1)).layer(script.clone());
     let client = RetryLayer::new(policy.clone()).layer(below);
-    for _ in 0..10 {
-        let call = serve(InboundLayer::new(), hasty(), |_| client.clone().oneshot(request(Method::GET)));
-        assert!(call.await.map(drop).unwrap_err().is_timeout());
+    for method in [Method::GET, Method::POST].iter().cycle().take(10) {
+        let call = serve(InboundLayer::new(), hasty(), |_| client.clone().oneshot(request(method.clone())));
+        let error = call.await.map(drop).unwrap_err();
+        assert!(error.is_timeout() && error.is_deadline(), "{method}: {error}");
+        assert_eq!(error.report().unwrap().stop(), Some(StopReason::Deadline), "{method}");
     }
     assert_eq!((budget.level(), script.count()), (12.5, 10));
     for _ in 0..10 {
