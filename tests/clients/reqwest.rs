@@ -10,13 +10,15 @@ use std::{
 use bytes::Bytes;
 use futures_util::stream;
 use redial::{
-    AttemptTimedOut, Deadline, FaultKind, Reach, RequestOptions, StopReason, Timeouts,
+    AttemptTimedOut, Deadline, FaultKind, Reach, RequestOptions, RetryLayer, StopReason, Timeouts,
+    reqwest::Adapter,
     testing::{Reply, Script, Server},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
 };
+use tower::{ServiceBuilder, ServiceExt};
 
 use crate::{client, ended, inner, ms, policy, report, within};
 
@@ -283,4 +285,20 @@ async fn nothing_that_can_be_printed_shows_a_secret() {
     let middleware = redial::reqwest_middleware::RetryMiddleware::new(policy().build().unwrap());
     let text = format!("{client:?} {builder:?} {adapter:?} {middleware:?}");
     assert!(!text.contains("TOKEN") && !text.contains("SIG"), "{text}");
+}
+
+/// A buffer calls the client from its own task, where reqwest's look at the body is taken for the sending of it: the proof is
+/// lost, and what was never sent is not repeated, which is the safe side.
+#[tokio::test]
+async fn a_buffer_above_the_adapter_costs_the_proof() {
+    let refusing = Server::refusing();
+    let order = || http::Request::post(refusing.url("/")).body(reqwest::Body::from("an order")).unwrap();
+    let layer = || RetryLayer::new(policy().build().unwrap());
+    let adapter = || Adapter::new(inner().build().unwrap());
+    let plain = ServiceBuilder::new().layer(layer()).service(adapter());
+    let error = plain.oneshot(order()).await.map(drop).unwrap_err();
+    assert_eq!(ended(&error), (3, Some(StopReason::Attempts), vec![Reach::NotSent; 3]));
+    let buffered = ServiceBuilder::new().layer(layer()).buffer(8).service(adapter());
+    let error = buffered.oneshot(order()).await.map(drop).unwrap_err();
+    assert_eq!(ended(&error), (1, Some(StopReason::NoEvidence), vec![Reach::Unknown]));
 }

@@ -52,6 +52,9 @@
 //! follows none, and says so ([`Client::one_request_per_attempt`]). What another host answers after a redirect holds this
 //! call, and not the provider's others.
 //!
+//! A tower `buffer` directly above an [`Adapter`] costs these proofs: it calls reqwest in a task of its own, where reqwest's
+//! look at a body is not told from its sending.
+//!
 //! # Errors
 //!
 //! [`Error::is_timeout`](crate::Error::is_timeout) and [`is_connect`](crate::Error::is_connect) answer for reqwest's
