@@ -201,14 +201,14 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     /// The batch is 0, or the database fails.
     fn prune(&self, retention: &Retention) -> impl Future<Output = Result<u64, Error>> + Send;
 
-    /// Brings in failures of an older system, so that recovery repairs them. Enqueueing waits while it lasts; in SQLite all
-    /// who write do, renewals of leases among them, and another process no longer than its `busy_timeout`. Says how many
-    /// came in, or would, and how many of them are DEAD: those together are one ERROR, and no hook hears of them, since no
-    /// runner takes part.
+    /// Brings in failures of an older system, so that recovery repairs them: up to a thousand in one transaction, and
+    /// between two of them others who write have their turn. Says how many came in, or would, and how many of them are
+    /// DEAD: those together are one ERROR, and no hook hears of them, since no runner takes part.
     ///
     /// # Errors
     ///
-    /// The database fails, and none is brought in.
+    /// The database fails. What came in until then stays, its DEAD are told of, and the same import, run again, brings in
+    /// the rest.
     fn import(
         &self,
         failures: &[Imported],
