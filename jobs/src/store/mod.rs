@@ -246,7 +246,7 @@ pub struct Pause {
 pub struct Imported {
     /// The job that would repair it. Its delay does not count.
     pub job: NewJob,
-    /// When it failed.
+    /// When it failed. No later than now, by the clock of the database: a time to come counts as that.
     pub failed_at: SystemTime,
     /// Of which kind it is. What nothing repairs, such as a business failure, is brought in as DEAD: the gauge and `stats`
     /// count it, and `list --state dead` shows it.

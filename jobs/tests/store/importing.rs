@@ -3,10 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use redial_jobs::{
-    FailureClass, Filter, ImportOptions, ImportSummary, Imported, JobRow, JobStore, Origin, SqlOptions, SqlStore, State,
+    FailureClass, Filter, ImportOptions, ImportSummary, Imported, JobRow, JobStore, NewJob, Origin, RecoveryStore,
+    SqlOptions, SqlStore, State,
 };
 
-use crate::place::{Database, HOUR, LEASE, Place, claim_one, enqueue, job, sweep};
+use crate::place::{Database, HOUR, LEASE, Place, claim_one, enqueue, job, recovery, sweep};
 
 /// So many failures of as many targets, each tenth of which is DEAD.
 fn many(count: u32) -> Vec<Imported> {
@@ -185,4 +186,22 @@ pub async fn an_import_that_fails_half_way_is_run_again(place: &Place) {
     refuse(place, None).await;
     let rest = place.store.import(&failures, &options).await.unwrap();
     assert_eq!((came.failed + rest.failed, came.dead + rest.dead), (2700, 300));
+}
+
+/// It would else be the newest word on its provider for as long, whatever that has answered since.
+pub async fn no_old_failure_is_of_tomorrow(place: &Place) {
+    let of = |target: &str| NewJob::raw("mail", target, "{}").unwrap().provider("hub").unwrap();
+    let tomorrow = SystemTime::now() + 24 * HOUR;
+    let failures =
+        [Imported { job: of("old"), failed_at: tomorrow, class: FailureClass::Exhausted, reason: "?".to_owned() }];
+    let options = ImportOptions { spread: Duration::ZERO, ..ImportOptions::default() };
+    assert_eq!(place.store.import(&failures, &options).await.unwrap().failed, 1);
+    let failing = async || place.later(HOUR).candidates(&recovery()).await.unwrap().providers[0].failing;
+    assert!(failing().await);
+    enqueue(&place.store, of("new")).await;
+    let claimed = claim_one(&place.store).await;
+    assert_eq!(place.store.complete(&[claimed.lease]).await.unwrap(), [claimed.lease]);
+    assert!(!failing().await, "it has answered since");
+    let row = &failed(place).await[0];
+    assert!(row.finished_at.unwrap() <= row.created_at && row.run_at <= row.created_at, "{row:?}");
 }

@@ -60,7 +60,7 @@ on_each_store! {
         another_table_stands_beside, migrating_twice_does_nothing, names_cannot_break_out;
     importing: old_failures_come_in, of_a_targets_old_failures_the_newest_comes_in,
         many_old_failures_come_in_as_a_few_do, others_write_while_many_old_failures_come_in,
-        an_import_that_fails_half_way_is_run_again;
+        an_import_that_fails_half_way_is_run_again, no_old_failure_is_of_tomorrow;
     given_up: whatever_is_given_up_is_done_or_not;
     outages: a_clock_that_is_set_back_loses_nothing, without_fencing_work_is_done_twice;
 }

@@ -46,7 +46,7 @@ const OLD: [(&str, &str); 13] = [
 /// | --- | --- |
 /// | `{jobs}` `{ticks}` `{pauses}` `{schema}` | the tables |
 /// | `{now}` | the time, in milliseconds since 1970, the same throughout a statement |
-/// | `{max}` | the larger of two numbers |
+/// | `{max}` `{min}` | the larger, or the smaller, of two numbers |
 /// | `{held}` | that the lease `$1`, `$2` is held, of the table `j` |
 /// | `{leases1}` `{leases2}` | a table `l` of leases: the first, or the second, value |
 /// | `{leased}` | that a lease of `l` is held, of the table `j` |
@@ -128,6 +128,7 @@ impl Dialect {
             "schema" => self.qualified("_schema"),
             "now" => self.now.clone(),
             "max" => self.engine.larger().to_owned(),
+            "min" => self.engine.smaller().to_owned(),
             "held" if self.fenced => {
                 format!("j.id = $1 AND j.token = $2 AND {}", state_of("PROCESSING"))
             }
@@ -177,6 +178,15 @@ impl Engine {
             Engine::Sqlite => "max",
             #[cfg(feature = "postgres")]
             Engine::Postgres => "greatest",
+        }
+    }
+
+    const fn smaller(self) -> &'static str {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite => "min",
+            #[cfg(feature = "postgres")]
+            Engine::Postgres => "least",
         }
     }
 

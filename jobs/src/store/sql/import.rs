@@ -19,15 +19,15 @@ use super::{
 const ROWS: usize = 1000;
 
 /// A target that has a job already is left out, searched by its index, one by one: PostgreSQL would else read the whole
-/// table for each group.
+/// table for each group. No failure is later than now: until then it would pass for the newest word on its provider.
 /// `due`: after which time it is due; none for one that is DEAD.
 const IMPORT: &str = "
 WITH r AS MATERIALIZED ({old1})
 INSERT INTO {jobs} (job_type, target, payload, state, provider, origin, once, unique_ms, run_at, failure_class, error,
     failures, dead_reason, retry_at, chain, chain_at, trace, created_at, finished_at)
 SELECT r.job_type, r.target, r.payload, CASE WHEN r.dead IS NULL THEN 'FAILED' ELSE 'DEAD' END, r.provider, 'IMPORTED',
-    r.once, r.apart, r.failed_at, r.class, r.reason,
-    1, r.dead, {now} + r.due, r.chain, 0, r.trace, {now}, r.failed_at
+    r.once, r.apart, {min}(r.failed_at, {now}), r.class, r.reason,
+    1, r.dead, {now} + r.due, r.chain, 0, r.trace, {now}, {min}(r.failed_at, {now})
 FROM r
 WHERE (SELECT j.id FROM {jobs} AS j WHERE j.job_type = r.job_type AND j.target = r.target LIMIT 1) IS NULL
 ORDER BY r.place
