@@ -203,6 +203,37 @@ async fn an_import_that_brings_in_the_dead_says_so_once() {
     assert_eq!(errors[0].get("count"), "2");
 }
 
+/// Whoever runs it again has only the rest, so that those that came in before it failed are told of now.
+#[tokio::test]
+async fn an_import_that_fails_half_way_tells_of_its_dead() {
+    let listener = Listener::default();
+    let _listening = listener.begin();
+    let path = std::env::temp_dir().join(format!("redial-jobs-half-way-{}.db", std::process::id()));
+    let jobs = Jobs::sqlite(&path).await.unwrap();
+    let pool = sqlx::SqlitePool::connect_with(sqlx::sqlite::SqliteConnectOptions::new().filename(&path)).await.unwrap();
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON redial_jobs WHEN NEW.target = 'user 1500'
+        BEGIN SELECT RAISE(ABORT, 'refused'); END";
+    sqlx::raw_sql(refuse).execute(&pool).await.unwrap();
+    let failure = |user| Imported {
+        job: NewJob::of(&Mail { to: format!("user {user}") }).unwrap(),
+        failed_at: SystemTime::now(),
+        class: FailureClass::Business,
+        reason: "gave up".to_owned(),
+    };
+    let failures: Vec<_> = (0..2000).map(failure).collect();
+    assert!(jobs.store().import(&failures, &ImportOptions::default()).await.unwrap_err().is_store());
+    let came = jobs.store().stats().await.unwrap().count(State::Dead);
+    assert!((1..1500).contains(&came), "{came}");
+    let errors = listener.at(Level::ERROR);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0].get("count"), came.to_string());
+    pool.close().await;
+    drop(jobs);
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{suffix}", path.display()));
+    }
+}
+
 #[tokio::test]
 async fn success_is_quiet_and_after_recovery_it_is_told() {
     let listener = Listener::default();

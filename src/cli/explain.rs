@@ -279,7 +279,10 @@ impl Story<'_> {
     fn budget(&mut self, operation: &Operation) {
         let place = operation.settings.budget.as_ref().map(|budget| budget.place);
         let text = match &self.asked.decision {
-            Ok(again) if again.free => "not charged: an unsent request is repeated once for nothing".to_owned(),
+            Ok(again) if again.free => {
+                "not charged: the first repeat of an unsent request. It needs an open budget, as here it is taken to be"
+                    .to_owned()
+            }
             Ok(_) => "charged, if there is enough left; here it is taken to be full".to_owned(),
             Err(_) => "spent".to_owned(),
         };

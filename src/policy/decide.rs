@@ -187,8 +187,8 @@ impl Situation<'_> {
         // The budget, last: what is refused for another reason costs nothing.
         let free = self.reach == Reach::NotSent && !self.calm && !self.free_used;
         let charge = if free {
-            // Outside the budget is not outside of reason: when a provider cannot be reached at all, nearly every request
-            // is unsent, and to repeat each once would be twice the load on whatever is left of it (S20).
+            // Not charged, and not made while the budget is closed: when a provider cannot be reached at all, nearly every
+            // request is unsent, and to repeat each once would be twice the load on whatever is left of it (S20).
             operation.budget.uncharged_at(self.now)
         } else {
             let load = if self.throttled { Load::Throttled } else { Load::Retry };

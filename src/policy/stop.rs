@@ -13,7 +13,8 @@ pub enum StopReason {
     Attempts,
     /// The body cannot be sent again: it outgrew the tape, or its source failed.
     BodyTooLarge,
-    /// The retry budget is spent or closed (S20).
+    /// The retry budget is spent or closed (S20). The first repeat of a request that provably was never processed, which is
+    /// not charged, is not made then either.
     Budget,
     /// The total timeout or an outer [`Deadline`](crate::Deadline) has passed, or the next wait would cross it.
     Deadline,

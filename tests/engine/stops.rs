@@ -142,8 +142,8 @@ async fn upgrade() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unsent_request_is_outside_the_budget_once() {
-    // D13: the first time it costs nothing, the second time it is charged.
+async fn the_first_repeat_of_an_unsent_request_is_not_charged() {
+    // D13: the second one is.
     let budget = Budget::custom(BudgetSetting::bucket(2.0)).unwrap();
     let policy = builder().budget(budget.clone()).backoff(Backoff::fixed(ms(100), "tests are exact"));
     let unsent = || fail(Failure::Unsent);

@@ -134,7 +134,8 @@ pub(super) struct SweepCommand {
 #[derive(Debug, Args)]
 #[command(after_help = r#"Each line is one failure, as a JSON object:
   {"type":"mail","target":"user 7","payload":{"user":7},"failed_at":"2026-11-30T22:15:00Z"}
-and, by choice, "provider", "class" (exhausted by default; business is brought in as DEAD) and "reason"."#)]
+and, by choice, "provider", "class" (exhausted by default; business is brought in as DEAD) and "reason".
+Where it fails half way, what came in stays: run it again."#)]
 pub(super) struct Import {
     /// A file, or - for standard input.
     pub(super) file: PathBuf,

@@ -201,14 +201,14 @@ pub trait JobStore: RecoveryStore + Clone + 'static {
     /// The batch is 0, or the database fails.
     fn prune(&self, retention: &Retention) -> impl Future<Output = Result<u64, Error>> + Send;
 
-    /// Brings in failures of an older system, so that recovery repairs them. Enqueueing waits while it lasts; in SQLite all
-    /// who write do, renewals of leases among them, and another process no longer than its `busy_timeout`. Says how many
-    /// came in, or would, and how many of them are DEAD: those together are one ERROR, and no hook hears of them, since no
-    /// runner takes part.
+    /// Brings in failures of an older system, so that recovery repairs them: up to a thousand in one transaction, and
+    /// between two of them others who write have their turn. Says how many came in, or would, and how many of them are
+    /// DEAD: those together are one ERROR, and no hook hears of them, since no runner takes part.
     ///
     /// # Errors
     ///
-    /// The database fails, and none is brought in.
+    /// The database fails. What came in until then stays, its DEAD are told of, and the same import, run again, brings in
+    /// the rest.
     fn import(
         &self,
         failures: &[Imported],
@@ -246,7 +246,7 @@ pub struct Pause {
 pub struct Imported {
     /// The job that would repair it. Its delay does not count.
     pub job: NewJob,
-    /// When it failed.
+    /// When it failed. No later than now, by the clock of the database: a time to come counts as that.
     pub failed_at: SystemTime,
     /// Of which kind it is. What nothing repairs, such as a business failure, is brought in as DEAD: the gauge and `stats`
     /// count it, and `list --state dead` shows it.

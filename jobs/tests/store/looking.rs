@@ -1,11 +1,6 @@
-//! J14: what a person sees, and what an older system brings.
+//! J14: what a person sees.
 
-use std::time::{Duration, SystemTime};
-
-use redial_jobs::{
-    FailureClass, Filter, ImportOptions, ImportSummary, Imported, JobStore, Origin, Retention, SqlOptions, SqlStore,
-    State, Unique,
-};
+use redial_jobs::{FailureClass, Filter, JobStore, Retention, SqlOptions, SqlStore, State, Unique};
 
 use crate::place::{HOUR, Place, claim, claim_one, enqueue, exhausted, job, recovery, sweep};
 
@@ -92,66 +87,6 @@ pub async fn what_still_counts_is_kept(place: &Place) {
     let one = Retention { batch: 1, ..all };
     assert_eq!((later.prune(&one).await.unwrap(), later.prune(&one).await.unwrap()), (1, 1));
     assert_eq!(later.prune(&all).await.unwrap(), 0);
-}
-
-pub async fn old_failures_come_in(place: &Place) {
-    let now = SystemTime::now();
-    let old = |target: &str, age: Duration, class| Imported {
-        job: job(target),
-        failed_at: now - age,
-        class,
-        reason: "gave up".to_owned(),
-    };
-    place.enqueue("known").await;
-    let failures = [
-        old("a", HOUR, FailureClass::Exhausted),
-        old("b", 2 * HOUR, FailureClass::Unclassified),
-        old("bad", HOUR, FailureClass::Business),
-        old("ancient", 1000 * HOUR, FailureClass::Exhausted),
-        old("known", HOUR, FailureClass::Exhausted),
-    ];
-    let options = ImportOptions { since: Some(now - 100 * HOUR), spread: 4 * HOUR, dry_run: true };
-    let three = ImportSummary { failed: 2, dead: 1 };
-    assert_eq!(place.store.import(&failures, &options).await.unwrap(), three);
-    assert_eq!(place.store.stats().await.unwrap().count(State::Failed), 0);
-    let options = ImportOptions { dry_run: false, ..options };
-    assert_eq!(place.store.import(&failures, &options).await.unwrap(), three);
-    assert_eq!(place.store.import(&failures, &options).await.unwrap().all(), 0, "twice is once");
-
-    let rows = place.store.list(&Filter { state: Some(State::Failed), ..Filter::default() }).await.unwrap();
-    let due: Vec<_> = rows.iter().map(|row| row.retry_at.unwrap()).collect();
-    assert_eq!(rows.len(), 2);
-    assert!(due[0].duration_since(due[1]).unwrap() >= HOUR / 2, "they fall due apart");
-    assert!(rows.iter().all(|row| row.origin == Origin::Imported && row.finished_at.unwrap() < now - HOUR / 2));
-    assert_eq!(place.store.stats().await.unwrap().count(State::Dead), 1);
-    assert_eq!(sweep(&place.later(5 * HOUR)).await.recovered, 2);
-}
-
-/// The older system kept each failure; what is repaired is how the target stands.
-pub async fn of_a_targets_old_failures_the_newest_comes_in(place: &Place) {
-    let now = SystemTime::now();
-    let old = |target: &str, age: u32, class| Imported {
-        job: job(target),
-        failed_at: now - HOUR * age,
-        class,
-        reason: format!("{age} hours ago"),
-    };
-    let failures = [
-        old("given up since", 3, FailureClass::Exhausted),
-        old("may be repaired", 1, FailureClass::Exhausted),
-        old("given up since", 2, FailureClass::Business),
-        old("may be repaired", 4, FailureClass::Business),
-    ];
-    let both = ImportSummary { failed: 1, dead: 1 };
-    let options = ImportOptions { dry_run: true, ..ImportOptions::default() };
-    assert_eq!(place.store.import(&failures, &options).await.unwrap(), both);
-    assert_eq!(place.store.import(&failures, &ImportOptions::default()).await.unwrap(), both);
-    let rows = place.store.list(&Filter::default()).await.unwrap();
-    let mut told: Vec<_> = rows.iter().map(|row| (row.target.as_str(), row.state, row.error.as_deref())).collect();
-    told.sort_unstable_by_key(|(target, ..)| *target);
-    let expected =
-        [("given up since", State::Dead, Some("2 hours ago")), ("may be repaired", State::Failed, Some("1 hours ago"))];
-    assert_eq!(told, expected);
 }
 
 pub async fn another_table_stands_beside(place: &Place) {

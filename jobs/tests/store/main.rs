@@ -5,6 +5,7 @@ mod claiming;
 mod enqueueing;
 mod failing;
 mod given_up;
+mod importing;
 mod looking;
 mod outages;
 mod place;
@@ -56,7 +57,10 @@ on_each_store! {
         a_dead_target_is_revived, ticks_are_shared, a_plan_changes_nothing, a_waiting_job_is_reported, a_backlog_is_reported_once,
         batches_and_sweepers_pass_each_other;
     looking: lists_are_paged, a_chain_is_shown_whole, stats_count, what_still_counts_is_kept,
-        old_failures_come_in, of_a_targets_old_failures_the_newest_comes_in, another_table_stands_beside, migrating_twice_does_nothing, names_cannot_break_out;
+        another_table_stands_beside, migrating_twice_does_nothing, names_cannot_break_out;
+    importing: old_failures_come_in, of_a_targets_old_failures_the_newest_comes_in,
+        many_old_failures_come_in_as_a_few_do, others_write_while_many_old_failures_come_in,
+        an_import_that_fails_half_way_is_run_again, no_old_failure_is_of_tomorrow;
     given_up: whatever_is_given_up_is_done_or_not;
     outages: a_clock_that_is_set_back_loses_nothing, without_fencing_work_is_done_twice;
 }

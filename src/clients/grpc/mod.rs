@@ -103,7 +103,7 @@
 //! | a retryable code | repeated | repeated with evidence |
 //! | an answer is committed | with its head | with its first message or its status, by [`Commit`] |
 //! | pushback | instead of the backoff, which starts anew | at least; the policy's own wait is the floor |
-//! | what was never sent | repeated without being counted: once, or without end where it never left the client | an attempt like any other; the first is outside the budget |
+//! | what was never sent | repeated without being counted: once, or without end where it never left the client | an attempt like any other; the first repeat is not charged, and not made while the budget is closed |
 //! | throttling | tokens a server, `maxTokens`, `tokenRatio` | [`Budget`](crate::Budget) |
 //! | what is kept of a request | what the application allows | 64 KiB of a stream; any size of what is there as a whole |
 //! | attempts | at most 5, if the client says no more | 3; more, up to 9, for a reason |

@@ -8,7 +8,7 @@ use crate::NewJob;
 
 #[cfg(feature = "sqlite")]
 use super::file::{File, WRITING};
-use super::{enqueue::Incoming, transaction::Tx};
+use super::{enqueue::Incoming, import::Old, transaction::Tx};
 
 /// Which database it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,11 +40,13 @@ pub(super) enum Value<'v> {
     Leases(&'v [Lease]),
     /// In SQLite one value, JSON; in PostgreSQL an array for each column.
     Incoming(&'v [Incoming<'v>]),
+    /// The same of failures that are imported.
+    Old(&'v [Old<'v>]),
 }
 
 /// Binds these values in order.
 macro_rules! bind {
-    ($query:expr, $values:expr, $leases:expr, $incoming:expr) => {{
+    ($query:expr, $values:expr, $leases:expr, $incoming:expr, $old:expr) => {{
         let mut query = $query;
         for value in $values {
             query = match value {
@@ -54,6 +56,7 @@ macro_rules! bind {
                 Value::MaybeText(value) => query.bind(value.map(str::to_owned)),
                 Value::Leases(leases) => $leases(query, leases),
                 Value::Incoming(rows) => $incoming(query, rows),
+                Value::Old(rows) => $old(query, rows),
             };
         }
         query
@@ -86,7 +89,28 @@ pub(super) fn lite<'q>(sql: String, values: &[Value<'_>]) -> LiteQuery<'q> {
         });
         query.bind(serde_json::Value::Array(rows.collect()).to_string())
     };
-    bind!(sqlx::query(AssertSqlSafe(sql).into_sql_str()), values, leases, incoming)
+    let old = |query: LiteQuery<'q>, rows: &[Old<'_>]| {
+        let rows = rows.iter().map(|row| {
+            let (job, Old { once, apart, due, chain, class, dead, failed_at, reason, .. }) = (row.job, row);
+            serde_json::json!([
+                job.job_type,
+                job.target,
+                job.payload,
+                job.provider,
+                once,
+                apart,
+                due,
+                chain,
+                job.trace,
+                class,
+                dead,
+                failed_at,
+                reason
+            ])
+        });
+        query.bind(serde_json::Value::Array(rows.collect()).to_string())
+    };
+    bind!(sqlx::query(AssertSqlSafe(sql).into_sql_str()), values, leases, incoming, old)
 }
 
 #[cfg(feature = "postgres")]
@@ -111,7 +135,24 @@ pub(super) fn pg<'q>(sql: String, values: &[Value<'_>]) -> PgQuery<'q> {
             .bind(rows.iter().map(|row| row.chain.clone()).collect::<Vec<_>>())
             .bind(rows.iter().map(|row| row.job.trace.clone()).collect::<Vec<_>>())
     };
-    bind!(sqlx::query(AssertSqlSafe(sql).into_sql_str()), values, leases, incoming)
+    let old = |query: PgQuery<'q>, rows: &[Old<'_>]| {
+        let texts = |text: fn(&NewJob) -> &String| -> Vec<_> { rows.iter().map(|row| text(row.job).clone()).collect() };
+        query
+            .bind(texts(|job| &job.job_type))
+            .bind(texts(|job| &job.target))
+            .bind(texts(|job| &job.payload))
+            .bind(rows.iter().map(|row| row.job.provider.clone()).collect::<Vec<_>>())
+            .bind(rows.iter().map(|row| row.once).collect::<Vec<_>>())
+            .bind(rows.iter().map(|row| row.apart).collect::<Vec<_>>())
+            .bind(rows.iter().map(|row| row.due).collect::<Vec<_>>())
+            .bind(rows.iter().map(|row| row.chain.clone()).collect::<Vec<_>>())
+            .bind(rows.iter().map(|row| row.job.trace.clone()).collect::<Vec<_>>())
+            .bind(rows.iter().map(|row| row.class).collect::<Vec<_>>())
+            .bind(rows.iter().map(|row| row.dead).collect::<Vec<_>>())
+            .bind(rows.iter().map(|row| row.failed_at).collect::<Vec<_>>())
+            .bind(rows.iter().map(|row| row.reason.clone()).collect::<Vec<_>>())
+    };
+    bind!(sqlx::query(AssertSqlSafe(sql).into_sql_str()), values, leases, incoming, old)
 }
 
 impl Db {

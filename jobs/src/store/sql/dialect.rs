@@ -10,17 +10,48 @@ use super::{
 /// The name in the migration files.
 pub(super) const TABLE: &str = "redial_jobs";
 
+/// The columns of the jobs that come in, in the order in which they are bound.
+const INCOMING: [(&str, &str); 9] = [
+    ("job_type", "text"),
+    ("target", "text"),
+    ("payload", "text"),
+    ("provider", "text"),
+    ("once", "bigint"),
+    ("apart", "bigint"),
+    ("delay", "bigint"),
+    ("chain", "text"),
+    ("trace", "text"),
+];
+
+/// The same of the failures that are imported.
+const OLD: [(&str, &str); 13] = [
+    ("job_type", "text"),
+    ("target", "text"),
+    ("payload", "text"),
+    ("provider", "text"),
+    ("once", "bigint"),
+    ("apart", "bigint"),
+    ("due", "bigint"),
+    ("chain", "text"),
+    ("trace", "text"),
+    ("class", "text"),
+    ("dead", "text"),
+    ("failed_at", "bigint"),
+    ("reason", "text"),
+];
+
 /// Statements are written once, with names in braces for what differs:
 ///
 /// | name | what it stands for |
 /// | --- | --- |
 /// | `{jobs}` `{ticks}` `{pauses}` `{schema}` | the tables |
 /// | `{now}` | the time, in milliseconds since 1970, the same throughout a statement |
-/// | `{max}` | the larger of two numbers |
+/// | `{max}` `{min}` | the larger, or the smaller, of two numbers |
 /// | `{held}` | that the lease `$1`, `$2` is held, of the table `j` |
 /// | `{leases1}` `{leases2}` | a table `l` of leases: the first, or the second, value |
 /// | `{leased}` | that a lease of `l` is held, of the table `j` |
 /// | `{incoming2}` | what selects the jobs that come in, from the second value on |
+/// | `{old1}` | what selects the failures that are imported, from the first value on |
 /// | `{out}` | what stands before a column of `j` that an UPDATE returns |
 /// | `{by_ready}` `{by_lease}` `{by_due}` `{by_dead}` | by which index is searched |
 /// | `{skip_locked}` | that rows that others hold are passed by |
@@ -97,6 +128,7 @@ impl Dialect {
             "schema" => self.qualified("_schema"),
             "now" => self.now.clone(),
             "max" => self.engine.larger().to_owned(),
+            "min" => self.engine.smaller().to_owned(),
             "held" if self.fenced => {
                 format!("j.id = $1 AND j.token = $2 AND {}", state_of("PROCESSING"))
             }
@@ -107,7 +139,8 @@ impl Dialect {
             "leased" => "j.id = l.id".to_owned(),
             "leases1" => self.engine.leases(1),
             "leases2" => self.engine.leases(2),
-            "incoming2" => self.engine.incoming(2),
+            "incoming2" => self.engine.rows(2, &INCOMING),
+            "old1" => self.engine.rows(1, &OLD),
             "out" => self.engine.returned().to_owned(),
             "skip_locked" => self.engine.skip_locked().to_owned(),
             // The index that serves it: SQLite picks another one by itself, which is ten times slower with a backlog.
@@ -148,6 +181,15 @@ impl Engine {
         }
     }
 
+    const fn smaller(self) -> &'static str {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite => "min",
+            #[cfg(feature = "postgres")]
+            Engine::Postgres => "least",
+        }
+    }
+
     fn leases(self, first: usize) -> String {
         match self {
             #[cfg(feature = "sqlite")]
@@ -159,30 +201,19 @@ impl Engine {
         }
     }
 
-    fn incoming(self, first: usize) -> String {
-        const COLUMNS: [(&str, &str); 9] = [
-            ("job_type", "text"),
-            ("target", "text"),
-            ("payload", "text"),
-            ("provider", "text"),
-            ("once", "bigint"),
-            ("apart", "bigint"),
-            ("delay", "bigint"),
-            ("chain", "text"),
-            ("trace", "text"),
-        ];
-        let columns = COLUMNS.iter().enumerate();
+    fn rows(self, first: usize, columns: &[(&str, &str)]) -> String {
+        let each = columns.iter().enumerate();
         match self {
             #[cfg(feature = "sqlite")]
             Engine::Sqlite => {
-                let values: Vec<_> = columns.map(|(at, (name, _))| format!("value ->> {at} AS {name}")).collect();
+                let values: Vec<_> = each.map(|(at, (name, _))| format!("value ->> {at} AS {name}")).collect();
                 format!("SELECT key AS place, {} FROM json_each(${first})", values.join(", "))
             }
             #[cfg(feature = "postgres")]
             Engine::Postgres => {
-                let arrays: Vec<_> = columns.map(|(at, (_, kind))| format!("${}::{kind}[]", first + at)).collect();
-                let names = COLUMNS.map(|(name, _)| name).join(", ");
-                format!("SELECT * FROM unnest({}) WITH ORDINALITY AS i({names}, place)", arrays.join(", "))
+                let arrays: Vec<_> = each.map(|(at, (_, kind))| format!("${}::{kind}[]", first + at)).collect();
+                let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
+                format!("SELECT * FROM unnest({}) WITH ORDINALITY AS i({}, place)", arrays.join(", "), names.join(", "))
             }
         }
     }
@@ -218,6 +249,16 @@ impl Engine {
             Engine::Postgres => {
                 Some("SELECT 1 FROM (SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))) AS locked")
             }
+        }
+    }
+
+    /// Whether one who writes keeps all others from it.
+    pub(super) const fn has_one_writer(self) -> bool {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Engine::Sqlite => true,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres => false,
         }
     }
 

@@ -17,7 +17,7 @@ const EVER: i64 = 1 << 52;
 
 /// How many rows one statement has at most, and how many bytes of payload. What somebody else does to their targets while it
 /// runs, it does not see: so it is short.
-const ROWS: usize = 100;
+pub(super) const ROWS: usize = 100;
 const BYTES: usize = 4 * 1024 * 1024;
 
 /// The job stands in for the target's newest one where that has failed: so that one and the same failure has one
@@ -83,20 +83,22 @@ impl<'j> Incoming<'j> {
     }
 }
 
-/// What one statement takes: as many as it may, and of each target one.
-pub(super) fn groups<'g, 'j>(sorted: &'g [Incoming<'j>]) -> Vec<&'g [Incoming<'j>]> {
+/// What one statement takes: as many as it may, and of each target one, where those of a target stand together.
+/// `most`: how many rows.
+pub(super) fn groups<R>(rows: &[R], most: usize, job: impl Fn(&R) -> &NewJob) -> Vec<&[R]> {
     let (mut groups, mut first, mut bytes) = (Vec::new(), 0, 0);
-    for (at, row) in sorted.iter().enumerate() {
-        let size = row.job.payload.len();
-        let is_again = at > first && sorted[at - 1].key() == row.key();
-        if at > first && (is_again || at - first == ROWS || bytes + size > BYTES) {
-            groups.push(&sorted[first..at]);
+    let key = |at: usize| (&job(&rows[at]).job_type, &job(&rows[at]).target);
+    for at in 0..rows.len() {
+        let size = job(&rows[at]).payload.len();
+        let is_again = at > first && key(at - 1) == key(at);
+        if at > first && (is_again || at - first == most || bytes + size > BYTES) {
+            groups.push(&rows[first..at]);
             (first, bytes) = (at, 0);
         }
         bytes += size;
     }
-    if first < sorted.len() {
-        groups.push(&sorted[first..]);
+    if first < rows.len() {
+        groups.push(&rows[first..]);
     }
     groups
 }
@@ -142,7 +144,7 @@ impl SqlStore {
                 return Ok(Asked::NotDue);
             }
             self.shared_lock(&mut connection, IMPORTING).await.map_err(failed)?;
-            for group in groups(sorted) {
+            for group in groups(sorted, ROWS, |row| row.job) {
                 match self.enqueue_group(&mut connection, group, tick.is_some()).await.map_err(failed)? {
                     Some(each) => enqueued.extend(group.iter().map(|row| row.place).zip(each)),
                     None => return Ok(Asked::Overtaken),

@@ -86,13 +86,13 @@ async fn a_change_of_care_for_the_disk_is_given_up() {
 /// Of each target one, and no more than it may.
 #[test]
 fn one_statement_takes_what_it_may() {
-    use super::enqueue::{Incoming, groups};
+    use super::enqueue::{Incoming, ROWS, groups};
     let job =
         |target: &str, size: usize| crate::NewJob::raw("mail", target, format!("\"{}\"", "x".repeat(size))).unwrap();
     let sizes = |jobs: &[crate::NewJob]| {
         let mut rows: Vec<_> = jobs.iter().enumerate().map(Incoming::new).collect();
         rows.sort_by(|a, b| a.key().cmp(&b.key()));
-        groups(&rows).iter().map(|group| group.len()).collect::<Vec<_>>()
+        groups(&rows, ROWS, |row| row.job).iter().map(|group| group.len()).collect::<Vec<_>>()
     };
     assert!(sizes(&[]).is_empty());
     assert_eq!(sizes(&[job("a", 1), job("b", 1), job("a", 1), job("c", 1), job("c", 1)]), [1, 3, 1]);
