@@ -27,7 +27,9 @@ fn words(line: &str) -> Vec<String> {
 fn commands(text: &str) -> Vec<Vec<String>> {
     // What something is piped into is a command as well.
     let lines = text.lines().map(|line| line.split_once(" | ").map_or(line, |(_, piped)| piped).trim_start());
-    lines.filter(|line| line.starts_with("redial ")).map(|line| words(line).split_off(1)).collect()
+    // A manifest's line names the crate as well.
+    let is_command = |line: &&str| line.starts_with("redial ") && !line.starts_with("redial =");
+    lines.filter(is_command).map(|line| words(line).split_off(1)).collect()
 }
 
 /// A folder that has what the commands name.
