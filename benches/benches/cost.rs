@@ -113,15 +113,15 @@ fn instructions(report: &mut Report) -> Option<[Figures; 3]> {
 
 /// As profiled with callgrind on 2026-12-01.
 const MISSED: &str = "\
-    The bars are half of what the peers cost where they were set (tower 3277 and 4450, the loop 2084): here the same \
+    The bars are about half of what tower cost where they were set (3277 and 4450; the loop 2084): here the same \
     peers cost more. Of redial's instructions 1000 keep the head (650 of them copy names and values), 450 are the \
     marker's map and its end, 500 move requests and futures, 400 are the plan and the verdict, 250 say which attempt \
     a thread is in, and a yield's 1000 are the timer's, for everybody. What helped: one pass over the head, flags in \
     its first word, a marker that is cloned, an answer that is judged where it is and moved once (400 less), names \
     that are compared and not hashed. Tried without gain: building the future in place, copying short values by \
-    hand, one sum for an attempt's end, the URI in the pack (without any URI a call takes 25 less). Link-time \
-    optimisation takes 11 % off redial, and 6 to 10 % off the others. Not tried: the attempt's body in a box (a \
-    fourth allocation). A retry costs twice tower's: its head is a new map, each value is checked again, and the \
+    hand, one sum for an attempt's end. Link-time optimisation takes 11 % off redial, and 6 to 10 % off the others. \
+    Not tried: the URI in the pack (a call that keeps no URI at all takes 25 less), and the attempt's body in a box \
+    (a fourth allocation). A retry costs twice tower's: its head is a new map, each value is checked again, and the \
     call's report is written.\n";
 
 fn times(report: &mut Report) -> [Figures; 3] {

@@ -39,12 +39,14 @@ fn main() {
 fn strategies() -> Vec<(&'static str, Strategy, bool)> {
     let setting = |setting: BudgetSetting| Budget::custom(setting).expect("a setting that can be built");
     let hundred = BudgetSetting::bucket(100.0).cost(10.0).throttled_cost(10.0).per_first_success(1.0);
-    let tower = budget("default of tower and of reqwest", Budget::unlimited("tower's is asked beside it"), true);
+    let (name, strategy, drawn) =
+        budget("default of tower and of reqwest", Budget::unlimited("tower's is asked beside it"), true);
+    let towers = (name, strategy.budgeted(|_| TowerBudget::default()), drawn);
     let window = Budget::finagle(Duration::from_secs(10), 10, 0.2).expect("tower's own numbers");
     vec![
         ("no retry", Strategy::no_retry(), true),
         budget("3 attempts, no budget", Budget::unlimited("measured"), true),
-        (tower.0, tower.1.budgeted(|_| TowerBudget::default()), tower.2),
+        towers,
         budget("the same numbers, our window", window, false),
         budget("AWS retry 2.1", Budget::aws(), false),
         budget("100, cost 10, +1", setting(hundred), false),

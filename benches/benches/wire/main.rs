@@ -51,8 +51,8 @@ fn main() {
     report.say(
         "What the wire adds to a call's instructions in memory: an attempt's body is 40 bytes larger than the caller's, \
          its request is thereby above 256 bytes, and hyper moves it about twenty times (1200); the timer and its clock \
-         (1200). Over reqwest, its request becomes one of `http` and back: the URL is read a second time (900) and kept \
-         (400), and request and answer are moved. A body of one word, shared with the call, would save the first, and \
+         (1200). Over reqwest, its request becomes one of `http` and back: the URL is read a second time (900) and \
+         kept, and request and answer are moved. A body of one word, shared with the call, would save the first, and \
          take a lock for each look at it.\n",
     );
     report.say(
